@@ -1,0 +1,258 @@
+package store
+
+import (
+	"larder/fault"
+	"larder/store/index"
+	"larder/store/journal"
+)
+
+// applier brings records into an index transaction and collects what follows
+// from them for memory: counters, cached rows, blobs that nothing names any
+// more. The committer and the replay use it alike, so that recovery does what
+// normal running does.
+type applier struct {
+	tx      *index.Tx
+	last    index.Position
+	buckets []bucketDelta
+	rows    []rowUpdate
+	arrived []string // blobs that now have a row
+	freed   []string // blobs that lost their last reference
+}
+
+func newApplier(tx *index.Tx) *applier { return &applier{tx: tx} }
+
+func (a *applier) rollback() {
+	if a.tx != nil {
+		a.tx.Rollback()
+		a.tx = nil
+	}
+}
+
+// record applies one record. It refuses nothing: conditions were checked
+// before the record was written.
+func (a *applier) record(r *journal.Record, loc journal.Location) error {
+	switch r.Kind {
+	case journal.BucketCreate:
+		return a.bucketCreate(r)
+	case journal.BucketDelete:
+		a.buckets = append(a.buckets, bucketDelta{id: r.Bucket, removed: true})
+		return a.tx.DeleteBucket(r.Bucket)
+	case journal.Put:
+		return a.put(r, loc)
+	case journal.Delete:
+		return a.remove(r)
+	case journal.UploadCreate:
+		return a.uploadCreate(r)
+	case journal.Part:
+		return a.part(r, loc)
+	case journal.Complete:
+		return a.complete(r)
+	case journal.Abort:
+		return a.abort(r)
+	}
+	return fault.New("store.apply", fault.NewerFormat, "", nil).
+		WithHint("The journal holds a kind of record that this Larder does not know.")
+}
+
+func (a *applier) bucketCreate(r *journal.Record) error {
+	b := index.Bucket{ID: r.Sequence, Name: r.BucketName, Created: r.Time}
+	a.buckets = append(a.buckets, bucketDelta{id: b.ID, created: &b})
+	return a.tx.PutBucket(b)
+}
+
+func (a *applier) count(bucket uint64, objects, bytes, uploads int64) error {
+	a.buckets = append(a.buckets, bucketDelta{id: bucket, objects: objects, bytes: bytes, uploads: uploads})
+	return a.tx.AddBucket(bucket, objects, bytes, uploads)
+}
+
+func (a *applier) put(r *journal.Record, loc journal.Location) error {
+	if err := a.hold(r, loc); err != nil {
+		return err
+	}
+	return a.replace(r)
+}
+
+// replace makes r the current version of its key. The body must have its
+// references already: old and new may share them.
+func (a *applier) replace(r *journal.Record) error {
+	old, found, err := a.tx.Row(r.Bucket, r.Key)
+	if err != nil {
+		return err
+	}
+	objects, bytes := int64(1), r.Size
+	if found {
+		objects, bytes = 0, r.Size-old.Size
+		if err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+			return err
+		}
+	}
+	row := rowOf(r)
+	if err := a.tx.PutRow(row); err != nil {
+		return err
+	}
+	a.rows = append(a.rows, rowUpdate{bucket: r.Bucket, key: r.Key, row: &row})
+	return a.count(r.Bucket, objects, bytes, 0)
+}
+
+func (a *applier) remove(r *journal.Record) error {
+	old, found, err := a.tx.Row(r.Bucket, r.Key)
+	if err != nil || !found {
+		return err
+	}
+	if err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+		return err
+	}
+	if err := a.tx.DeleteRow(r.Bucket, r.Key); err != nil {
+		return err
+	}
+	a.rows = append(a.rows, rowUpdate{bucket: r.Bucket, key: r.Key})
+	return a.count(r.Bucket, -1, -old.Size, 0)
+}
+
+// hold gives a record's body, new or shared, its reference.
+func (a *applier) hold(r *journal.Record, loc journal.Location) error {
+	if r.Extents == nil {
+		if r.Size == 0 {
+			return nil
+		}
+		if r.Blob != "" {
+			a.arrived = append(a.arrived, r.Blob)
+		}
+		return a.tx.PutBody(index.Body{
+			Sequence: r.Sequence, Segment: loc.Segment, Offset: loc.Offset, Length: loc.Length,
+			BodyOffset: loc.BodyOffset, BodyLength: r.Size, Blob: r.Blob, Refs: 1,
+		})
+	}
+	for _, e := range r.Extents {
+		if _, _, err := a.tx.AddRef(e.Body, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release takes a version's references back and frees bodies that nothing
+// names any more.
+func (a *applier) release(sequence uint64, size int64, meta []byte) error {
+	r, err := journal.DecodeMeta(meta)
+	if err != nil {
+		return err
+	}
+	for _, e := range extentsOf(r.Extents, sequence, size) {
+		refs, body, err := a.tx.AddRef(e.Body, -1)
+		if err != nil {
+			return err
+		}
+		if refs > 0 {
+			continue
+		}
+		if err := a.tx.DeleteBody(e.Body); err != nil {
+			return err
+		}
+		if body.Blob != "" {
+			a.freed = append(a.freed, body.Blob)
+		}
+	}
+	return nil
+}
+
+func (a *applier) uploadCreate(r *journal.Record) error {
+	err := a.tx.PutUpload(index.Upload{
+		ID: r.Upload, Bucket: r.Bucket, Key: r.Key, Created: r.Time, Sequence: r.Sequence, Meta: metaOf(r),
+	})
+	if err != nil {
+		return err
+	}
+	return a.count(r.Bucket, 0, 0, 1)
+}
+
+func (a *applier) part(r *journal.Record, loc journal.Location) error {
+	if err := a.hold(r, loc); err != nil {
+		return err
+	}
+	old, found, err := a.tx.Part(r.Upload, r.Part)
+	if err != nil {
+		return err
+	}
+	if found {
+		if err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+			return err
+		}
+	}
+	return a.tx.PutPart(index.Part{
+		Upload: r.Upload, Number: r.Part, Sequence: r.Sequence, Size: r.Size,
+		Modified: r.Time, ETag: r.ETag, Meta: metaOf(r),
+	})
+}
+
+// complete moves the references of the listed parts to the object and takes
+// those of the others back.
+func (a *applier) complete(r *journal.Record) error {
+	left := r.Extents
+	err := a.eachPart(r.Upload, func(p index.Part, extents []journal.Extent) error {
+		if hasPrefix(left, extents) {
+			left = left[len(extents):]
+			return nil
+		}
+		return a.release(p.Sequence, p.Size, p.Meta)
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.endUpload(r); err != nil {
+		return err
+	}
+	return a.replace(r)
+}
+
+func (a *applier) abort(r *journal.Record) error {
+	err := a.eachPart(r.Upload, func(p index.Part, _ []journal.Extent) error {
+		return a.release(p.Sequence, p.Size, p.Meta)
+	})
+	if err != nil {
+		return err
+	}
+	return a.endUpload(r)
+}
+
+func (a *applier) endUpload(r *journal.Record) error {
+	if err := a.tx.DeleteParts(r.Upload); err != nil {
+		return err
+	}
+	if err := a.tx.DeleteUpload(r.Upload); err != nil {
+		return err
+	}
+	return a.count(r.Bucket, 0, 0, -1)
+}
+
+// eachPart visits an upload's parts in ascending order.
+func (a *applier) eachPart(upload string, visit func(index.Part, []journal.Extent) error) error {
+	for after := 0; ; {
+		parts, err := a.tx.Parts(upload, after, MaxPage)
+		if err != nil || len(parts) == 0 {
+			return err
+		}
+		for _, p := range parts {
+			r, err := journal.DecodeMeta(p.Meta)
+			if err != nil {
+				return err
+			}
+			if err := visit(p, extentsOf(r.Extents, p.Sequence, p.Size)); err != nil {
+				return err
+			}
+			after = p.Number
+		}
+	}
+}
+
+func hasPrefix(list, prefix []journal.Extent) bool {
+	if len(prefix) > len(list) {
+		return false
+	}
+	for i := range prefix {
+		if list[i] != prefix[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"hash"
+	"hash/crc32"
+	"sync"
+
+	"github.com/minio/crc64nvme"
+)
+
+// parallelFrom is the block size from which digests are computed side by side:
+// below it, waking goroutines costs more than it saves.
+const parallelFrom = 64 << 10
+
+// digester computes a body's digests while it is stored.
+type digester struct {
+	size   int64
+	md5    hash.Hash
+	sha256 hash.Hash
+	asked  summer  // the checksum that the request named
+	kept   *summer // another one that is kept with it, or nil
+}
+
+// summer is one additional checksum in the making.
+type summer struct {
+	algorithm Algorithm
+	hash      hash.Hash
+}
+
+// newDigester computes the asked algorithm, and a second one when keep names
+// another.
+func newDigester(asked, keep Algorithm) *digester {
+	d := &digester{md5: md5.New(), sha256: sha256.New(), asked: newSummer(asked)}
+	if keep != asked && keep != NoChecksum {
+		k := newSummer(keep)
+		d.kept = &k
+	}
+	return d
+}
+
+func newSummer(a Algorithm) summer {
+	if a == NoChecksum {
+		a = CRC64NVME
+	}
+	return summer{algorithm: a, hash: a.New()}
+}
+
+func (s summer) checksum() Checksum {
+	return Checksum{Algorithm: s.algorithm, Type: FullObject, Value: s.hash.Sum(nil)}
+}
+
+// New returns a hash of the algorithm, whose Sum has S3's byte order. Of an
+// unknown algorithm it returns nil.
+func (a Algorithm) New() hash.Hash {
+	switch a {
+	case CRC32:
+		return crc32.NewIEEE()
+	case CRC32C:
+		return crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	case CRC64NVME:
+		return crc64nvme.New()
+	case SHA1:
+		return sha1.New()
+	case SHA256:
+		return sha256.New()
+	}
+	return nil
+}
+
+// Size is the length of the algorithm's value in bytes.
+func (a Algorithm) Size() int {
+	switch a {
+	case CRC32, CRC32C:
+		return 4
+	case CRC64NVME:
+		return 8
+	case SHA1:
+		return sha1.Size
+	case SHA256:
+		return sha256.Size
+	}
+	return 0
+}
+
+// writers are all hashes in use.
+func (d *digester) writers() []hash.Hash {
+	w := []hash.Hash{d.md5, d.sha256, d.asked.hash}
+	if d.kept != nil {
+		w = append(w, d.kept.hash)
+	}
+	return w
+}
+
+// write takes the next block in and, beside it, runs also (which may be nil).
+// It returns when all are done with p.
+func (d *digester) write(p []byte, also func() error) error {
+	d.size += int64(len(p))
+	if len(p) < parallelFrom {
+		for _, h := range d.writers() {
+			h.Write(p)
+		}
+		return call(also)
+	}
+	var wg sync.WaitGroup
+	for _, h := range d.writers() {
+		wg.Go(func() { h.Write(p) })
+	}
+	err := call(also)
+	wg.Wait()
+	return err
+}
+
+func call(f func() error) error {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+func (d *digester) digests() Digests {
+	return Digests{
+		Size: d.size, MD5: d.md5.Sum(nil), SHA256: d.sha256.Sum(nil), Checksum: d.asked.checksum(),
+	}
+}
+
+// keep is the checksum that is stored.
+func (d *digester) keep() Checksum {
+	if d.kept != nil {
+		return d.kept.checksum()
+	}
+	return d.asked.checksum()
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"larder/fault"
+	"larder/store/vfs"
+)
+
+// formatVersion is the version of everything in a data folder,
+// docs/format.md. A higher one is refused.
+const formatVersion = 1
+
+const (
+	versionFile = "VERSION"
+	lockFile    = "LOCK"
+	blobsDir    = "blobs"
+	segmentsDir = "segments"
+	indexFile   = "index.db"
+)
+
+// openFolder takes the folder's lock, checks that the data folder and the blob
+// folder belong together, and returns the store's id. An empty folder becomes
+// a new store.
+func (s *Store) openFolder() (id [16]byte, err error) {
+	const op = "store.Open"
+	if s.fs, err = vfs.OS(s.cfg.Dir); err != nil {
+		return id, fault.New(op, fault.Internal, s.cfg.Dir, err).WithHint("The data folder cannot be opened.")
+	}
+	if s.blobFS, err = vfs.OS(s.cfg.BlobDir); err != nil {
+		return id, fault.New(op, fault.Internal, s.cfg.BlobDir, err).WithHint("The blob folder cannot be opened.")
+	}
+	s.fs, s.blobFS = s.over(s.fs), s.over(s.blobFS)
+	if s.lock, err = s.fs.Lock(lockFile); err != nil {
+		return id, lockFault(s.cfg.Dir, err)
+	}
+	id, err = readIdentity(s.fs, versionFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.createFolder()
+	}
+	if err != nil {
+		return id, err
+	}
+	blobID, err := readIdentity(s.blobFS, blobsDir+"/"+versionFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return id, fault.New(op, fault.ForeignStore, s.cfg.BlobDir, err).
+			WithHint("The folder blobs/ of this store is missing. Is its disk mounted?")
+	case err != nil:
+		return id, err
+	case blobID != id:
+		return id, fault.New(op, fault.ForeignStore, s.cfg.BlobDir, nil).
+			WithHint("The folder blobs/ belongs to another store.")
+	}
+	return id, nil
+}
+
+func lockFault(dir string, err error) error {
+	if errors.Is(err, vfs.ErrLocked) {
+		return fault.New("store.Open", fault.Locked, dir, err).
+			WithHint("Another Larder process uses this data folder. Stop it, or choose another folder.")
+	}
+	return fault.New("store.Open", fault.Internal, dir, err).
+		WithHint("The data folder cannot be written to. Check its owner and its rights.")
+}
+
+// createFolder makes a new store. Its VERSION file comes last, so that a crash
+// on the way leaves a folder that the next start takes for empty.
+func (s *Store) createFolder() (id [16]byte, err error) {
+	if err := s.refuseLeftovers(); err != nil {
+		return id, err
+	}
+	if _, err := rand.Read(id[:]); err != nil {
+		return id, fault.New("store.Open", fault.Internal, "", err)
+	}
+	steps := []func() error{
+		func() error { return s.fs.Mkdir(segmentsDir) },
+		func() error { return s.blobFS.Mkdir(blobsDir) },
+		func() error { return writeIdentity(s.blobFS, blobsDir, id) },
+		func() error { return s.blobFS.SyncDir(".") },
+		func() error { return writeIdentity(s.fs, ".", id) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return id, fault.New("store.Open", fault.Internal, s.cfg.Dir, err).
+				WithHint("The data folder cannot be written to. Check its owner and its rights.")
+		}
+	}
+	return id, nil
+}
+
+// refuseLeftovers refuses a folder that has data but no VERSION: something
+// took it away, and starting afresh would hide all that is stored.
+func (s *Store) refuseLeftovers() error {
+	segments, err := s.fs.List(segmentsDir)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(segments) == 0) {
+		return nil
+	}
+	return fault.New("store.Open", fault.ForeignStore, s.cfg.Dir, err).
+		WithHint("The folder holds segments but no VERSION file. Restore VERSION from a backup of the folder.")
+}
+
+// writeIdentity writes dir/VERSION durably: a temporary file, its sync, the
+// rename, the directory's sync.
+func writeIdentity(f vfs.FS, dir string, id [16]byte) error {
+	name := versionFile
+	if dir != "." {
+		name = dir + "/" + versionFile
+	}
+	tmp := name + ".new"
+	if err := f.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := f.Create(tmp)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("larder %d\nstore %s\n", formatVersion, hex.EncodeToString(id[:]))
+	_, err = file.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = file.Sync()
+	}
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.Rename(tmp, name); err != nil {
+		return err
+	}
+	return f.SyncDir(dir)
+}
+
+// readIdentity reads a VERSION file. An error of os.ErrNotExist is returned as
+// it is.
+func readIdentity(f vfs.FS, name string) (id [16]byte, err error) {
+	file, err := f.Open(name)
+	if err != nil {
+		return id, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, 256))
+	if err != nil {
+		return id, fault.New("store.Open", fault.Corrupt, name, err)
+	}
+	var version int
+	var hexID string
+	if _, err := fmt.Fscanf(strings.NewReader(string(text)), "larder %d\nstore %s\n", &version, &hexID); err != nil {
+		return id, fault.New("store.Open", fault.Corrupt, name, err).
+			WithHint("The file is damaged. Restore it from a backup of the folder.")
+	}
+	if version > formatVersion {
+		return id, fault.New("store.Open", fault.NewerFormat, name, nil).
+			WithHint(fmt.Sprintf("The folder has format %d, this Larder knows %d. Use a newer Larder.", version, formatVersion))
+	}
+	if n, err := hex.Decode(id[:], []byte(hexID)); err != nil || n != len(id) {
+		return id, fault.New("store.Open", fault.Corrupt, name, err)
+	}
+	return id, nil
+}

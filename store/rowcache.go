@@ -1,0 +1,127 @@
+package store
+
+import (
+	"container/list"
+	"sync"
+	"sync/atomic"
+
+	"larder/store/index"
+	"larder/store/journal"
+)
+
+// entry is a decoded index row. Nobody alters row and rec once it is made.
+type entry struct {
+	row  index.Row
+	rec  *journal.Record            // the row's Meta, decoded
+	body atomic.Pointer[index.Body] // where its only body lies, once somebody asked
+}
+
+func (e *entry) extents() []journal.Extent {
+	return extentsOf(e.rec.Extents, e.row.Sequence, e.row.Size)
+}
+
+func newEntry(row index.Row) (*entry, error) {
+	rec, err := journal.DecodeMeta(row.Meta)
+	if err != nil {
+		return nil, err
+	}
+	return &entry{row: row, rec: rec}, nil
+}
+
+type rowKey struct {
+	bucket uint64
+	key    string
+}
+
+// rowUpdate is what a record does to a row: a new one, or nil for none.
+type rowUpdate struct {
+	bucket uint64
+	key    string
+	row    *index.Row
+}
+
+// rowCache keeps the rows last used, so that a HEAD or a small GET usually
+// runs no SQL. The committer corrects it before it acknowledges a change.
+type rowCache struct {
+	limit int
+
+	mu    sync.Mutex
+	epoch uint64 // grows with every batch; an older read may not be kept
+	items map[rowKey]*list.Element
+	order *list.List // front: used last. Values are *entry.
+}
+
+func newRowCache(limit int) *rowCache {
+	return &rowCache{limit: limit, items: make(map[rowKey]*list.Element), order: list.New()}
+}
+
+// get returns the cached row, or nil and the epoch to hand to put.
+func (c *rowCache) get(bucket uint64, key string) (*entry, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.items[rowKey{bucket, key}]; ok {
+		c.order.MoveToFront(el)
+		return el.Value.(*entry), c.epoch
+	}
+	return nil, c.epoch
+}
+
+// put keeps a row that was read from the index, unless a batch was applied
+// since epoch: the row may then be an old one.
+func (c *rowCache) put(e *entry, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch == c.epoch {
+		c.store(e)
+	}
+}
+
+// apply brings a batch's rows in.
+func (c *rowCache) apply(updates []rowUpdate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	for _, u := range updates {
+		c.drop(rowKey{u.bucket, u.key})
+		if u.row == nil {
+			continue
+		}
+		if e, err := newEntry(*u.row); err == nil {
+			c.store(e)
+		}
+	}
+}
+
+func (c *rowCache) store(e *entry) {
+	k := rowKey{e.row.Bucket, e.row.Key}
+	c.drop(k)
+	c.items[k] = c.order.PushFront(e)
+	if c.order.Len() > c.limit {
+		oldest := c.order.Back().Value.(*entry)
+		c.drop(rowKey{oldest.row.Bucket, oldest.row.Key})
+	}
+}
+
+func (c *rowCache) drop(k rowKey) {
+	if el, ok := c.items[k]; ok {
+		c.order.Remove(el)
+		delete(c.items, k)
+	}
+}
+
+// lookup finds the current version of a key, or nil.
+func (s *Store) lookup(bucket uint64, key string) (*entry, error) {
+	e, epoch := s.rows.get(bucket, key)
+	if e != nil {
+		return e, nil
+	}
+	row, found, err := s.index.Row(bucket, key)
+	if err != nil || !found {
+		return nil, err
+	}
+	if e, err = newEntry(row); err != nil {
+		return nil, err
+	}
+	s.rows.put(e, epoch)
+	return e, nil
+}

@@ -1,0 +1,196 @@
+// Package store keeps buckets, objects and multipart uploads in one data
+// folder: a journal of self-describing records is the truth, large bodies lie
+// in blob files of their own, and a SQLite index is a view that can always be
+// made again from both.
+//
+// Every change goes through one committer. When a method that changes
+// something returns without an error, the change is on stable storage and
+// visible to every later read. The package knows no identities: package gate
+// stands before it.
+package store
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"larder/fault"
+	"larder/store/blob"
+	"larder/store/index"
+	"larder/store/journal"
+	"larder/store/vfs"
+)
+
+// Store is safe for concurrent use. It owns its data folder from Open to
+// Close.
+type Store struct {
+	cfg    Config
+	log    *slog.Logger
+	over   func(vfs.FS) vfs.FS
+	fs     vfs.FS // of the data folder
+	blobFS vfs.FS // of the folder that holds blobs/
+	lock   io.Closer
+
+	journal *journal.Journal
+	blobs   *blob.Store
+	index   *index.Index
+
+	buckets   *bucketTable // by name; written by the committer only
+	rows      *rowCache    // decoded rows; filled by readers, corrected by the committer
+	committer *committer
+	reclaimer *reclaimer
+
+	rebuilt  bool                        // the index was made again at this start
+	readOnly atomic.Pointer[fault.Error] // set once, never cleared
+	closing  sync.Once
+}
+
+func (c *Config) setDefaults() {
+	if c.BlobDir == "" {
+		c.BlobDir = c.Dir
+	}
+	if c.InlineLimit == 0 {
+		c.InlineLimit = 128 << 10
+	}
+	if c.SegmentSize == 0 {
+		c.SegmentSize = 64 << 20
+	}
+	if c.CacheRows == 0 {
+		c.CacheRows = 20_000
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+}
+
+// Open opens the store in cfg.Dir, or makes a new one where the folder is
+// empty. It replays what the index has not seen of the journal, so its cost
+// grows with what was in flight, not with what is stored; only a lost or
+// damaged index costs a walk over all records.
+//
+// Errors: fault.Locked when another process holds the folder,
+// fault.ForeignStore when its parts do not belong together,
+// fault.NewerFormat, fault.IndexAhead, and fault.Corrupt when a record before
+// the journal's tail is broken. None of them changes anything on the disk.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	return openOn(ctx, cfg, func(f vfs.FS) vfs.FS { return f })
+}
+
+// openOn is Open with something between the store and its file systems: a
+// counter, or the faults of a test.
+func openOn(ctx context.Context, cfg Config, over func(vfs.FS) vfs.FS) (*Store, error) {
+	cfg.setDefaults()
+	s := &Store{
+		over:    over,
+		cfg:     cfg,
+		log:     cfg.Log,
+		buckets: newBucketTable(),
+		rows:    newRowCache(cfg.CacheRows),
+	}
+	if err := s.open(ctx); err != nil {
+		s.closeFiles()
+		return nil, err
+	}
+	s.committer = newCommitter(s)
+	s.reclaimer = newReclaimer(s)
+	go s.committer.run()
+	go s.reclaimer.run()
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	id, err := s.openFolder()
+	if err != nil {
+		return err
+	}
+	s.blobs, err = blob.Open(blob.Config{FS: s.blobFS, StoreID: id, Log: s.log})
+	if err != nil {
+		return err
+	}
+	if err := s.openIndex(ctx, id); err != nil {
+		return err
+	}
+	if err := s.replay(ctx, id); err != nil {
+		return err
+	}
+	return s.loadBuckets()
+}
+
+// Close finishes the changes that were accepted, refuses later ones with
+// fault.Unavailable, and closes the files. It may be called more than once.
+func (s *Store) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.committer.close()
+		s.reclaimer.close()
+		err = s.closeFiles()
+	})
+	return err
+}
+
+// closeFiles closes what is open and returns the first error. Nothing that was
+// acknowledged depends on it.
+func (s *Store) closeFiles() error {
+	var first error
+	keep := func(err error) {
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	if s.index != nil {
+		keep(s.index.Close())
+		if s.index.Damaged() {
+			s.log.Warn("a damaged row was found: the next start makes index.db again from the journal")
+			keep(s.removeIndex())
+		}
+	}
+	if s.journal != nil {
+		keep(s.journal.Close())
+	}
+	if s.lock != nil {
+		keep(s.lock.Close())
+	}
+	return first
+}
+
+// fail makes the store read-only for the rest of its life. A failed sync is
+// final: the kernel may have dropped what it could not write, and a later sync
+// that succeeds says nothing about it.
+func (s *Store) fail(cause error) {
+	f := fault.New("store", fault.ReadOnly, "", cause).
+		WithHint("Writing to the disk failed. Check the disk, then restart Larder.")
+	if s.readOnly.CompareAndSwap(nil, f) {
+		s.log.Error("the store is read-only until a restart", "error", cause)
+	}
+}
+
+// writable tells whether changes are taken.
+func (s *Store) writable() error {
+	if f := s.readOnly.Load(); f != nil {
+		return f
+	}
+	return nil
+}
+
+// Stats gives the store's numbers. It runs no query.
+func (s *Store) Stats() Stats {
+	st := Stats{Sequence: s.journal.Position().Sequence}
+	for _, b := range s.buckets.all() {
+		st.Buckets++
+		st.Objects += b.Objects
+		st.Bytes += b.Bytes
+	}
+	if space, err := s.fs.Space(); err == nil {
+		st.FreeBytes, st.TotalBytes = int64(space.Free), int64(space.Total)
+	}
+	if f := s.readOnly.Load(); f != nil {
+		st.ReadOnly = f.Hint
+	}
+	return st
+}
