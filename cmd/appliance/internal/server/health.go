@@ -1,0 +1,50 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"larder/store"
+)
+
+// health answers the two questions of a supervisor, without a login: /healthz
+// "does the process answer" and /readyz "does it take reads and writes". All
+// other requests go to next.
+func (s *Server) health(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	mux.HandleFunc("GET /readyz", s.ready)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+			w.Header().Set("Cache-Control", "no-store")
+			mux.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ready answers 200 when the store works, else 503 with the reasons.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	reasons := reasonsAgainst(s.store.Stats())
+	if s.stopping.Load() {
+		reasons = append(reasons, "Larder is stopping.")
+	}
+	status := http.StatusOK
+	if len(reasons) > 0 {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(reasons) == 0, "reasons": append([]string{}, reasons...)})
+}
+
+func reasonsAgainst(st store.Stats) []string {
+	if st.ReadOnly != "" {
+		return []string{st.ReadOnly}
+	}
+	return nil
+}
