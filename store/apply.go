@@ -1,6 +1,9 @@
 package store
 
 import (
+	"maps"
+	"slices"
+
 	"larder/fault"
 	"larder/store/index"
 	"larder/store/journal"
@@ -123,30 +126,45 @@ func (a *applier) hold(r *journal.Record, loc journal.Location) error {
 			BodyOffset: loc.BodyOffset, BodyLength: r.Size, Blob: r.Blob, Refs: 1,
 		})
 	}
-	for _, e := range r.Extents {
-		if _, _, err := a.tx.AddRef(e.Body, 1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.settle(balance{}.add(r.Extents, 1))
 }
 
 // release takes a version's references back and frees bodies that nothing
 // names any more.
 func (a *applier) release(sequence uint64, size int64, meta []byte) error {
-	r, err := journal.DecodeMeta(meta)
+	r, err := decodeMeta(meta)
 	if err != nil {
 		return err
 	}
-	for _, e := range extentsOf(r.Extents, sequence, size) {
-		refs, body, err := a.tx.AddRef(e.Body, -1)
+	return a.settle(balance{}.add(extentsOf(r.Extents, sequence, size), -1))
+}
+
+// balance is what a record does to the references of bodies, by their
+// sequences: one for each extent that is gained or lost.
+type balance map[uint64]int64
+
+func (b balance) add(extents []journal.Extent, each int64) balance {
+	for _, e := range extents {
+		b[e.Body] += each
+	}
+	return b
+}
+
+// settle brings a balance into the index and frees bodies that nothing names
+// any more. What a record gains and loses at once must be in one balance.
+func (a *applier) settle(b balance) error {
+	for _, sequence := range slices.Sorted(maps.Keys(b)) {
+		if b[sequence] == 0 {
+			continue
+		}
+		refs, body, err := a.tx.AddRef(sequence, b[sequence])
 		if err != nil {
 			return err
 		}
 		if refs > 0 {
 			continue
 		}
-		if err := a.tx.DeleteBody(e.Body); err != nil {
+		if err := a.tx.DeleteBody(sequence); err != nil {
 			return err
 		}
 		if body.Blob != "" {
@@ -185,18 +203,19 @@ func (a *applier) part(r *journal.Record, loc journal.Location) error {
 	})
 }
 
-// complete moves the references of the listed parts to the object and takes
-// those of the others back.
+// complete gives the object its references and takes those of all parts back.
+// Most of that cancels out. Which parts were listed is not asked: extents do
+// not tell, since parts that are copies may share them.
 func (a *applier) complete(r *journal.Record) error {
-	left := r.Extents
-	err := a.eachPart(r.Upload, func(p index.Part, extents []journal.Extent) error {
-		if hasPrefix(left, extents) {
-			left = left[len(extents):]
-			return nil
-		}
-		return a.release(p.Sequence, p.Size, p.Meta)
+	b := balance{}.add(r.Extents, 1)
+	err := a.eachPart(r.Upload, func(_ index.Part, extents []journal.Extent) error {
+		b.add(extents, -1)
+		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := a.settle(b); err != nil {
 		return err
 	}
 	if err := a.endUpload(r); err != nil {
@@ -225,15 +244,19 @@ func (a *applier) endUpload(r *journal.Record) error {
 	return a.count(r.Bucket, 0, 0, -1)
 }
 
+// partsPage is how many parts are read at once: few, since each may be a copy
+// with maxExtents.
+const partsPage = 100
+
 // eachPart visits an upload's parts in ascending order.
 func (a *applier) eachPart(upload string, visit func(index.Part, []journal.Extent) error) error {
 	for after := 0; ; {
-		parts, err := a.tx.Parts(upload, after, MaxPage)
+		parts, err := a.tx.Parts(upload, after, partsPage)
 		if err != nil || len(parts) == 0 {
 			return err
 		}
 		for _, p := range parts {
-			r, err := journal.DecodeMeta(p.Meta)
+			r, err := decodeMeta(p.Meta)
 			if err != nil {
 				return err
 			}
@@ -243,16 +266,4 @@ func (a *applier) eachPart(upload string, visit func(index.Part, []journal.Exten
 			after = p.Number
 		}
 	}
-}
-
-func hasPrefix(list, prefix []journal.Extent) bool {
-	if len(prefix) > len(list) {
-		return false
-	}
-	for i := range prefix {
-		if list[i] != prefix[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -42,14 +43,13 @@ func (s *Store) receive(body io.Reader, size int64, asked, keep Algorithm) (*rec
 	}
 	r := &received{}
 	if more {
-		r.pending, err = s.receiveBlob(head, body, d)
+		r.pending, err = s.receiveBlob(head, body, size, d)
 	} else {
 		r.inline = head
 		err = d.write(head, nil)
 	}
 	if err == nil && size >= 0 && d.size != size {
-		err = fault.New("store.Put", fault.IncompleteBody, "", nil).
-			WithHint("The body's length is not the one that was announced.")
+		err = otherSize()
 	}
 	if err != nil {
 		r.drop()
@@ -62,6 +62,11 @@ func (s *Store) receive(body io.Reader, size int64, asked, keep Algorithm) (*rec
 func tooLarge() error {
 	return fault.New("store.Put", fault.EntityTooLarge, "", nil).
 		WithHint("A single upload has at most 5 GiB. Use a multipart upload.")
+}
+
+func otherSize() error {
+	return fault.New("store.Put", fault.IncompleteBody, "", nil).
+		WithHint("The body's length is not the one that was announced.")
 }
 
 // readHead reads up to one byte more than may stand inline. more tells that
@@ -98,12 +103,12 @@ func readFault(err error) error {
 
 // receiveBlob writes head and the rest of body into a blob, digesting beside.
 // On an error the blob is gone again.
-func (s *Store) receiveBlob(head []byte, body io.Reader, d *digester) (*blob.Pending, error) {
+func (s *Store) receiveBlob(head []byte, body io.Reader, size int64, d *digester) (*blob.Pending, error) {
 	p, err := s.blobs.Create()
 	if err != nil {
 		return nil, s.writeFault(err)
 	}
-	if err := s.pour(p, head, body, d); err != nil {
+	if err := s.pour(p, head, body, size, d); err != nil {
 		p.Abort()
 		return nil, err
 	}
@@ -118,8 +123,10 @@ type block struct {
 }
 
 // pour copies a body into a blob. A goroutine reads ahead by one block, so
-// that the network, the digests and the disk work at the same time.
-func (s *Store) pour(p *blob.Pending, head []byte, body io.Reader, d *digester) error {
+// that the network, the digests and the disk work at the same time. Nobody
+// reads from body once pour has returned, so a failed disk is answered when a
+// read that runs has ended: whoever hands bodies in bounds their reads in time.
+func (s *Store) pour(p *blob.Pending, head []byte, body io.Reader, size int64, d *digester) error {
 	if err := d.write(head, func() error { return writeAll(p, head) }); err != nil {
 		return s.writeFault(err)
 	}
@@ -142,6 +149,9 @@ func (s *Store) pour(p *blob.Pending, head []byte, body io.Reader, d *digester) 
 		if d.size > MaxPutBytes {
 			return tooLarge()
 		}
+		if size >= 0 && d.size > size {
+			return otherSize()
+		}
 	}
 	return nil
 }
@@ -151,7 +161,7 @@ func readBlocks(body io.Reader, filled chan<- block, stop <-chan struct{}) {
 	defer close(filled)
 	for {
 		b := block{buf: blocks.Get().(*[]byte)}
-		b.n, b.err = fill(body, *b.buf)
+		b.n, b.err = fillSafely(body, *b.buf)
 		select {
 		case filled <- b:
 		case <-stop:
@@ -163,14 +173,34 @@ func readBlocks(body io.Reader, filled chan<- block, stop <-chan struct{}) {
 	}
 }
 
+// fillSafely is fill for a goroutine of our own, in which a reader's panic would
+// end the process and not just its request.
+func fillSafely(body io.Reader, p []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, fault.New("store.Put", fault.Internal, "", fmt.Errorf("the body's reader panics: %v", v))
+		}
+	}()
+	return fill(body, p)
+}
+
+// emptyReads is how often in a row a reader may give nothing.
+const emptyReads = 100
+
 // fill reads until p is full or the body ends. Only a bare io.EOF is a body's
 // end: io.ReadFull would answer io.ErrUnexpectedEOF both for that and for a
 // connection that broke.
 func fill(body io.Reader, p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
+	for empty := 0; n < len(p) && err == nil; {
 		var c int
 		c, err = body.Read(p[n:])
 		n += c
+		if empty++; c > 0 {
+			empty = 0
+		}
+		if empty == emptyReads && err == nil {
+			err = io.ErrNoProgress
+		}
 	}
 	if n == len(p) && err == io.EOF {
 		err = nil // the next read says so again
@@ -183,11 +213,11 @@ func writeAll(w io.Writer, p []byte) error {
 	return err
 }
 
-// writeFault passes a full disk on and makes the store read-only for any other
-// failure to write.
+// writeFault passes on what is no failure of the disk, or one that passes, and
+// makes the store read-only for any other.
 func (s *Store) writeFault(err error) error {
 	switch fault.CodeOf(err) {
-	case fault.NoSpace, fault.Unavailable:
+	case fault.NoSpace, fault.Unavailable, fault.MetadataTooLarge, fault.EntityTooLarge:
 		return err
 	}
 	s.fail(err)
@@ -223,12 +253,12 @@ func (s *Store) attach(rec *journal.Record, r *received) error {
 }
 
 // commitBody submits a change whose record names a sealed blob, and removes
-// the blob when the record did not get into the journal.
+// the blob when the record did not get into the journal: nobody ever saw it.
 func (s *Store) commitBody(ch *change, blobID string) error {
 	err := s.committer.submit(ch)
 	if err != nil && blobID != "" && !ch.appended {
+		s.reclaimer.remove(blobID)
 		s.blobs.Done(blobID)
-		s.reclaimer.add([]string{blobID})
 	}
 	return err
 }

@@ -97,11 +97,25 @@ func (s *Store) loadBuckets() error {
 	return nil
 }
 
+// bucket finds a bucket, as long as the store is open. Every operation begins
+// with it.
+func (s *Store) bucket(name string) (Bucket, error) {
+	if s.closed.Load() {
+		return Bucket{}, shuttingDown()
+	}
+	return s.buckets.get(name)
+}
+
 // Buckets gives every bucket, by name.
-func (s *Store) Buckets(context.Context) ([]Bucket, error) { return s.buckets.all(), nil }
+func (s *Store) Buckets(context.Context) ([]Bucket, error) {
+	if s.closed.Load() {
+		return nil, shuttingDown()
+	}
+	return s.buckets.all(), nil
+}
 
 // Bucket describes one bucket, or fails with fault.NoSuchBucket.
-func (s *Store) Bucket(_ context.Context, name string) (Bucket, error) { return s.buckets.get(name) }
+func (s *Store) Bucket(_ context.Context, name string) (Bucket, error) { return s.bucket(name) }
 
 // CreateBucket makes a bucket; it is durable on return. fault.BucketExists
 // when the name is taken, fault.InvalidBucketName when it breaks S3's rules.
@@ -113,7 +127,7 @@ func (s *Store) CreateBucket(_ context.Context, name string) (Bucket, error) {
 	ch := &change{
 		reads: []string{bucketName(name)}, writes: []string{bucketName(name)},
 		prepare: func() (*journal.Record, error) {
-			if _, err := s.buckets.get(name); err == nil {
+			if _, err := s.bucket(name); err == nil {
 				return nil, fault.New(op, fault.BucketExists, name, nil)
 			}
 			return &journal.Record{Kind: journal.BucketCreate, BucketName: name, Time: s.stamp()}, nil
@@ -133,7 +147,7 @@ func (s *Store) DeleteBucket(_ context.Context, name string) error {
 	return s.committer.submit(&change{
 		reads: []string{bucketName(name), bucketContent(name)}, writes: []string{bucketName(name)},
 		prepare: func() (*journal.Record, error) {
-			b, err := s.buckets.get(name)
+			b, err := s.bucket(name)
 			if err != nil {
 				return nil, err
 			}

@@ -13,6 +13,7 @@ const (
 	maxBatchBytes   = 16 << 20 // inline bodies that share one sync
 	maxQueue        = 4096     // changes that wait; more are refused
 	checkpointBytes = 8 << 20  // of WAL, before the committer checkpoints
+	extentBytes     = 12       // of an extent in a record, as a rule
 )
 
 // committer is the one goroutine that changes the store. It owns the journal's
@@ -26,7 +27,8 @@ const (
 // is anybody answered.
 type committer struct {
 	store *Store
-	stop  chan struct{} // closed when run has returned
+	begin func() (*index.Tx, error) // of the index
+	stop  chan struct{}             // closed when run has returned
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -45,7 +47,7 @@ type applied struct {
 }
 
 func newCommitter(s *Store) *committer {
-	c := &committer{store: s, stop: make(chan struct{})}
+	c := &committer{store: s, begin: s.index.Begin, stop: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	return c
 }
@@ -66,7 +68,7 @@ func (c *committer) accept(ch *change) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return fault.New("store", fault.Unavailable, "", nil).WithHint("Larder is shutting down.")
+		return shuttingDown()
 	}
 	if len(c.queue) >= maxQueue {
 		return fault.New("store", fault.Unavailable, "", nil).WithHint("Too many changes are waiting. Try again.")
@@ -93,11 +95,24 @@ func (c *committer) run() {
 			return
 		}
 		for len(waiting) > 0 {
-			b := c.prepare(waiting)
-			waiting = waiting[b.taken:]
-			c.commit(b)
+			waiting = waiting[c.next(waiting):]
 		}
 	}
+}
+
+// next commits the first batch of those that wait and returns how many changes
+// it took. Conditions are decided only once all durable records are applied:
+// whoever decides against less writes a record that cannot be applied.
+func (c *committer) next(waiting []*change) (taken int) {
+	if err := c.catchUp(); err != nil {
+		for _, ch := range waiting {
+			ch.answer(err)
+		}
+		return len(waiting)
+	}
+	b := c.prepare(waiting)
+	c.commit(b)
+	return b.taken
 }
 
 // take waits for changes and returns all of them, or nil after close.
@@ -168,7 +183,7 @@ func (b *batch) add(ch *change, rec *journal.Record) {
 	ch.rec = rec
 	b.changes = append(b.changes, ch)
 	b.records = append(b.records, rec)
-	b.bytes += len(rec.Body)
+	b.bytes += len(rec.Body) + extentBytes*len(rec.Extents)
 	if rec.Blob != "" {
 		b.blobs = append(b.blobs, rec.Blob)
 	}
@@ -198,13 +213,33 @@ func (c *committer) commit(b *batch) {
 	if len(b.changes) == 0 {
 		return
 	}
-	err := c.catchUp()
-	if err == nil {
-		err = c.write(b)
+	err := c.write(b)
+	if err != nil && b.spoiled(err) {
+		for _, ch := range b.changes {
+			c.commit(b.only(ch))
+		}
+		return
 	}
 	for _, ch := range b.changes {
 		ch.answer(err)
 	}
+}
+
+// spoiled tells whether one record that cannot be written kept the others of
+// its batch from being so.
+func (b *batch) spoiled(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.InvalidArgument, fault.MetadataTooLarge, fault.EntityTooLarge:
+		return len(b.changes) > 1
+	}
+	return false
+}
+
+// only is a batch of one change of b.
+func (b *batch) only(ch *change) *batch {
+	one := &batch{written: make(map[string]struct{})}
+	one.add(ch, ch.rec)
+	return one
 }
 
 // write is the order of a put: directory entries of blobs, records, one sync
@@ -251,10 +286,11 @@ func (c *committer) write(b *batch) error {
 	return nil
 }
 
-// appendFailed tells a full disk, which passes, from any other failure, which
-// is final.
+// appendFailed tells what left the journal as it was, such as a full disk, no
+// file descriptors, or a record over its limits, from a failure, which is
+// final.
 func (c *committer) appendFailed(err error) error {
-	if fault.CodeOf(err) == fault.NoSpace {
+	if c.store.journal.Err() == nil {
 		return err
 	}
 	c.store.fail(err)
@@ -276,7 +312,7 @@ func (c *committer) applyFailed(err error) error {
 // apply brings records into an open index transaction. On an error the applier
 // is still good for rollback.
 func (c *committer) apply(todo []applied) (*applier, error) {
-	tx, err := c.store.index.Begin()
+	tx, err := c.begin()
 	if err != nil {
 		return newApplier(nil), err
 	}
@@ -304,18 +340,34 @@ func (c *committer) publish(a *applier) error {
 		s.blobs.Done(id)
 	}
 	s.reclaimer.add(a.freed)
-	if size, err := s.index.WALSize(); err == nil && size > checkpointBytes {
-		if err := s.index.Checkpoint(index.Passive); err != nil {
-			s.fail(err) // a failed write or sync, never a reader in the way
-		}
+	if err := s.checkpoint(); err != nil {
+		s.fail(err)
 	}
 	return nil
+}
+
+// checkpoint moves a long WAL into the index. Without room for that it stays
+// where it is, which harms nothing; any other error is a failed write or sync.
+func (s *Store) checkpoint() error {
+	size, err := s.index.WALSize()
+	if err != nil || size <= checkpointBytes {
+		return nil
+	}
+	err = s.index.Checkpoint(index.Passive)
+	if fault.CodeOf(err) == fault.NoSpace {
+		s.log.Warn("there is no room to move the index's log into the index", "error", err)
+		return nil
+	}
+	return err
 }
 
 // catchUp applies what an earlier batch could not.
 func (c *committer) catchUp() error {
 	if len(c.behind) == 0 {
 		return nil
+	}
+	if err := c.store.writable(); err != nil {
+		return err
 	}
 	a, err := c.apply(c.behind)
 	if err == nil {

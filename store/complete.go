@@ -110,7 +110,7 @@ func (s *Store) completeRecord(req CompleteRequest) (*journal.Record, error) {
 func (s *Store) listedParts(req CompleteRequest) (parts []Part, extents []journal.Extent, err error) {
 	want := req.Parts
 	for after := 0; len(want) > 0; {
-		rows, err := s.index.Parts(req.UploadID, after, MaxPage)
+		rows, err := s.index.Parts(req.UploadID, after, partsPage)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -126,12 +126,15 @@ func (s *Store) listedParts(req CompleteRequest) (parts []Part, extents []journa
 			if err != nil {
 				return nil, nil, err
 			}
-			if err := checkListed(want[0], p, len(want) == 1); err != nil {
+			if err := checkListed(want[0], p, s.minPart, len(want) == 1); err != nil {
 				return nil, nil, err
 			}
 			want = want[1:]
 			parts = append(parts, p)
 			extents = append(extents, extentsOf(rec.Extents, row.Sequence, row.Size)...)
+		}
+		if err := checkExtents(extents); err != nil {
+			return nil, nil, err
 		}
 	}
 	return parts, extents, nil
@@ -142,14 +145,14 @@ func noSuchPart(p CompletePart) error {
 		WithHint("A listed part was not uploaded, or its ETag or checksum is another one.")
 }
 
-func checkListed(want CompletePart, p Part, last bool) error {
+func checkListed(want CompletePart, p Part, least int64, last bool) error {
 	if want.Number != p.Number || !sameETag(want.ETag, p.ETag) {
 		return noSuchPart(want)
 	}
 	if want.Checksum != nil && !bytes.Equal(want.Checksum, p.Checksum.Value) {
 		return noSuchPart(want)
 	}
-	if p.Size < MinPartBytes && !last {
+	if p.Size < least && !last {
 		return fault.New("store.CompleteUpload", fault.EntityTooSmall, strconv.Itoa(p.Number), nil).
 			WithHint("Every part but the last has at least 5 MiB.")
 	}

@@ -35,7 +35,7 @@ func (c Condition) empty() bool { return c == Condition{} }
 
 // CheckCondition decides cond as of now, without writing anything.
 func (s *Store) CheckCondition(_ context.Context, bucket, key string, cond Condition) error {
-	b, err := s.buckets.get(bucket)
+	b, err := s.bucket(bucket)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ func (s *Store) Copy(ctx context.Context, req CopyRequest) (Info, error) {
 			return Info{}, err
 		}
 	}
+	if err := checkAlgorithm(req.Checksum); err != nil {
+		return Info{}, err
+	}
 	sum, seq, err := s.copyChecksum(ctx, req)
 	if err != nil {
 		return Info{}, err
@@ -52,10 +55,10 @@ func (s *Store) fillCopy(rec *journal.Record, req CopyRequest, sum *Checksum, se
 	rec.Size, rec.ETag = e.row.Size, e.row.ETag
 	rec.MD5, rec.SHA256, rec.Checksum = e.rec.MD5, e.rec.SHA256, e.rec.Checksum
 	rec.Extents, rec.PartSizes = e.extents(), e.rec.PartSizes
+	if req.Checksum != NoChecksum && e.row.Sequence != seq {
+		return changedMeanwhile(req.SourceBucket, req.SourceKey)
+	}
 	if sum != nil {
-		if e.row.Sequence != seq {
-			return changedMeanwhile(req.SourceBucket, req.SourceKey)
-		}
 		rec.Checksum = sum.record()
 	}
 	meta := metaFrom(e.rec)
@@ -87,7 +90,8 @@ func changedMeanwhile(bucket, key string) error {
 }
 
 // copyChecksum computes the checksum that a copy asks for and its source does
-// not have, by reading the source once. seq is the version that was read.
+// not have, by reading the source once; nil when it has it. seq is the version
+// of which that holds.
 func (s *Store) copyChecksum(ctx context.Context, req CopyRequest) (sum *Checksum, seq uint64, err error) {
 	if req.Checksum == NoChecksum {
 		return nil, 0, nil
@@ -99,7 +103,7 @@ func (s *Store) copyChecksum(ctx context.Context, req CopyRequest) (sum *Checksu
 	defer o.Close()
 	have := o.info.Checksum
 	if have.Algorithm == req.Checksum && have.Type == FullObject {
-		return nil, 0, nil
+		return nil, o.info.Sequence, nil
 	}
 	d := newDigester(req.Checksum, NoChecksum)
 	if _, err := o.CopyRange(ctx, digestWriter{d}, 0, o.info.Size); err != nil {
@@ -135,13 +139,17 @@ func (s *Store) CopyPart(ctx context.Context, req CopyPartRequest) (Part, error)
 	if err := checkPartSource(req, o.info); err != nil {
 		return Part{}, err
 	}
+	extents := slice(o.pieces, req.Offset, req.Length)
+	if err := checkExtents(extents); err != nil {
+		return Part{}, err
+	}
 	d := newDigester(u.Checksum, NoChecksum)
 	if _, err := o.CopyRange(ctx, digestWriter{d}, req.Offset, req.Length); err != nil {
 		return Part{}, err
 	}
 	rec := s.partRecord(req.Bucket, req.Key, req.UploadID, req.Number, d.digests())
 	rec.Checksum = d.keep().record()
-	rec.Extents = slice(o.pieces, req.Offset, req.Length)
+	rec.Extents = extents
 	ch := s.partChange(rec)
 	s.fromSource(ch, req, o.info.Sequence)
 	if err := s.committer.submit(ch); err != nil {
@@ -171,7 +179,8 @@ func checkPartSource(req CopyPartRequest, info Info) error {
 	if err := checkSource(req.SourceCond, info); err != nil {
 		return err
 	}
-	if req.Offset < 0 || req.Offset+req.Length > info.Size || (req.Length == 0 && info.Size > 0) {
+	if req.Offset < 0 || req.Offset > info.Size || req.Length < 0 || req.Length > info.Size-req.Offset ||
+		(req.Length == 0 && info.Size > 0) {
 		return fault.New("store.CopyPart", fault.InvalidRange, req.SourceBucket+"/"+req.SourceKey, nil).
 			WithHint("The range is not within the source object.")
 	}
@@ -181,7 +190,21 @@ func checkPartSource(req CopyPartRequest, info Info) error {
 	return nil
 }
 
-// slice gives the extents of n bytes from offset off of an object.
+// checkExtents keeps records, and what must be in memory to work on them, small.
+func checkExtents(extents []journal.Extent) error {
+	if len(extents) <= maxExtents {
+		return nil
+	}
+	return fault.New("store.Extents", fault.EntityTooLarge, "", nil).
+		WithHint("The object would be made of too many pieces of other objects. Upload its bytes instead.")
+}
+
+// maxExtents is how many pieces an object or a part may be made of: twice as
+// many as parts can be uploaded, for what is copied in ranges.
+const maxExtents = 2 * MaxParts
+
+// slice gives the extents of n bytes from offset off of an object. n is within
+// the object.
 func slice(pieces []piece, off, n int64) []journal.Extent {
 	var out []journal.Extent
 	start := int64(0)

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/minio/crc64nvme"
+
+	"larder/fault"
 )
 
 // parallelFrom is the block size from which digests are computed side by side:
@@ -70,7 +72,16 @@ func (a Algorithm) New() hash.Hash {
 	return nil
 }
 
-// Size is the length of the algorithm's value in bytes.
+// checkAlgorithm refuses numbers that stand for no algorithm.
+func checkAlgorithm(a Algorithm) error {
+	if a == NoChecksum || a.Size() > 0 {
+		return nil
+	}
+	return fault.New("store.Checksum", fault.InvalidArgument, "", nil).
+		WithHint("This checksum algorithm is not known.")
+}
+
+// Size is the length of the algorithm's value in bytes, 0 of an unknown one.
 func (a Algorithm) Size() int {
 	switch a {
 	case CRC32, CRC32C:

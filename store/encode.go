@@ -4,6 +4,7 @@ import (
 	"sort"
 	"time"
 
+	"larder/fault"
 	"larder/store/index"
 	"larder/store/journal"
 )
@@ -20,6 +21,16 @@ func metaOf(r *journal.Record) []byte {
 		m.Upload = "" // an object keeps it, so that a repeated Complete is known
 	}
 	return m.AppendMeta(nil)
+}
+
+// decodeMeta is the reverse of metaOf. What the index holds was written by
+// metaOf, so an error is fault.Corrupt.
+func decodeMeta(meta []byte) (*journal.Record, error) {
+	r, err := journal.DecodeMeta(meta)
+	if err != nil {
+		return nil, fault.New("store.Meta", fault.Corrupt, "", err)
+	}
+	return r, nil
 }
 
 // rowOf is the index row of the object version that r brings.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"larder/fault"
@@ -76,8 +77,8 @@ func (s *Store) createFolder() (id [16]byte, err error) {
 	if err := s.refuseLeftovers(); err != nil {
 		return id, err
 	}
-	if _, err := rand.Read(id[:]); err != nil {
-		return id, fault.New("store.Open", fault.Internal, "", err)
+	if id, err = s.newIdentity(); err != nil {
+		return id, err
 	}
 	steps := []func() error{
 		func() error { return s.fs.Mkdir(segmentsDir) },
@@ -95,15 +96,42 @@ func (s *Store) createFolder() (id [16]byte, err error) {
 	return id, nil
 }
 
+// newIdentity makes the id of a new store. One that stands in blobs/ is taken
+// over and never written over: a crash cut the making of this store off, or
+// the disk of another one is mounted there and still wants to be known.
+func (s *Store) newIdentity() (id [16]byte, err error) {
+	id, err = readIdentity(s.blobFS, blobsDir+"/"+versionFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		rand.Read(id[:]) // never fails, see crypto/rand
+		return id, nil
+	}
+	return id, err
+}
+
 // refuseLeftovers refuses a folder that has data but no VERSION: something
-// took it away, and starting afresh would hide all that is stored.
+// took it away, and starting afresh would hide all that is stored. Blobs alone
+// are enough: a new store would take them for orphans and remove them.
 func (s *Store) refuseLeftovers() error {
 	segments, err := s.fs.List(segmentsDir)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(segments) == 0) {
-		return nil
+		return s.refuseBlobs("The folder holds blobs but no VERSION file and no segments. Is the data folder's disk mounted?")
 	}
 	return fault.New("store.Open", fault.ForeignStore, s.cfg.Dir, err).
 		WithHint("The folder holds segments but no VERSION file. Restore VERSION from a backup of the folder.")
+}
+
+// refuseBlobs fails with fault.ForeignStore when there is anything that may be
+// a blob.
+func (s *Store) refuseBlobs(hint string) error {
+	entries, err := s.blobFS.List(blobsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	isShard := func(e vfs.Entry) bool { return e.IsDir && len(e.Name) == 2 } // not lost+found
+	if err == nil && !slices.ContainsFunc(entries, isShard) {
+		return nil
+	}
+	return fault.New("store.Open", fault.ForeignStore, s.cfg.BlobDir, err).WithHint(hint)
 }
 
 // writeIdentity writes dir/VERSION durably: a temporary file, its sync, the
@@ -160,8 +188,11 @@ func readIdentity(f vfs.FS, name string) (id [16]byte, err error) {
 		return id, fault.New("store.Open", fault.NewerFormat, name, nil).
 			WithHint(fmt.Sprintf("The folder has format %d, this Larder knows %d. Use a newer Larder.", version, formatVersion))
 	}
-	if n, err := hex.Decode(id[:], []byte(hexID)); err != nil || n != len(id) {
-		return id, fault.New("store.Open", fault.Corrupt, name, err)
+	b, err := hex.DecodeString(hexID)
+	if err != nil || len(b) != len(id) || version < 1 {
+		return id, fault.New("store.Open", fault.Corrupt, name, err).
+			WithHint("The file is damaged. Restore it from a backup of the folder.")
 	}
+	copy(id[:], b)
 	return id, nil
 }

@@ -19,6 +19,15 @@ import (
 	"larder/store"
 )
 
+// reporter is the part of testing.TB that rapid's T has too.
+type reporter interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // open opens a store in dir and closes it, fully checked, at the test's end.
 func open(t testing.TB, dir string) *store.Store {
 	t.Helper()
@@ -41,14 +50,16 @@ func open(t testing.TB, dir string) *store.Store {
 	return s
 }
 
-// check verifies a whole store: every index row, every byte of every object,
-// its ETag, the order of the listing, and the counters.
-func check(t testing.TB, s *store.Store) {
+// check verifies a whole store: every index row, every reference, every blob
+// file, every byte of every object, its ETag, the order of the listing, and the
+// counters.
+func check(t reporter, s *store.Store) {
 	t.Helper()
 	ctx := context.Background()
 	if err := s.VerifyIndex(ctx); err != nil {
 		t.Errorf("index: %v", err)
 	}
+	checkReferences(t, s)
 	buckets, err := s.Buckets(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +81,7 @@ func check(t testing.TB, s *store.Store) {
 }
 
 // list gives all objects of a bucket, page by page.
-func list(t testing.TB, s *store.Store, bucket string) []store.Info {
+func list(t reporter, s *store.Store, bucket string) []store.Info {
 	t.Helper()
 	var all []store.Info
 	req := store.ListRequest{Bucket: bucket, Max: 1000}
@@ -98,7 +109,7 @@ func put(t testing.TB, s *store.Store, bucket, key string, body []byte) store.In
 	return info
 }
 
-func read(t testing.TB, s *store.Store, bucket, key string) []byte {
+func read(t reporter, s *store.Store, bucket, key string) []byte {
 	t.Helper()
 	body, err := tryRead(s, bucket, key)
 	if err != nil {
@@ -150,7 +161,7 @@ func etag(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func wantCode(t testing.TB, err error, code fault.Code) {
+func wantCode(t reporter, err error, code fault.Code) {
 	t.Helper()
 	if fault.CodeOf(err) != code {
 		t.Errorf("got %v, want %v", err, code)
@@ -174,7 +185,7 @@ func blobFiles(t testing.TB, dir string) int {
 }
 
 // eventually waits for something that happens in the background.
-func eventually(t testing.TB, what string, cond func() bool) {
+func eventually(t reporter, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for !cond() {

@@ -10,7 +10,7 @@ import (
 // List gives a page of a bucket's keys in byte order. A key that is there for
 // the whole of a walk over all pages is in exactly one of them.
 func (s *Store) List(_ context.Context, req ListRequest) (ListPage, error) {
-	b, err := s.buckets.get(req.Bucket)
+	b, err := s.bucket(req.Bucket)
 	if err != nil {
 		return ListPage{}, err
 	}

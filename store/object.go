@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -25,8 +26,7 @@ var windows = sync.Pool{New: func() any { b := make([]byte, windowSize); return 
 type Object struct {
 	store  *Store
 	info   Info
-	pieces []piece
-	pinned uint64
+	pieces []piece // held at the reclaimer until Close
 	closed bool
 }
 
@@ -47,94 +47,94 @@ func (s *Store) Head(_ context.Context, bucket, key string) (Info, error) {
 
 // find looks a key up, or fails with fault.NoSuchBucket or fault.NoSuchKey.
 func (s *Store) find(bucket, key string) (Bucket, *entry, error) {
-	b, err := s.buckets.get(bucket)
+	b, err := s.bucket(bucket)
 	if err != nil {
 		return b, nil, err
 	}
 	e, err := s.lookup(b.ID, key)
 	if err == nil && e == nil {
-		err = fault.New("store.Get", fault.NoSuchKey, bucket+"/"+key, nil)
+		err = noSuchKey(bucket, key)
 	}
 	return b, e, err
 }
 
+func noSuchKey(bucket, key string) error {
+	return fault.New("store.Get", fault.NoSuchKey, bucket+"/"+key, nil)
+}
+
 // Get opens the current version of a key. The caller closes it.
 func (s *Store) Get(_ context.Context, bucket, key string) (*Object, error) {
-	o := &Object{store: s, pinned: s.reclaimer.pin()}
-	if err := s.openObject(o, bucket, key); err != nil {
-		o.Close()
-		return nil, err
-	}
-	return o, nil
-}
-
-// openObject resolves a version's extents. A version that was replaced between
-// the look-up of its row and that of its bodies is looked up again.
-func (s *Store) openObject(o *Object, bucket, key string) error {
-	for {
-		_, e, err := s.find(bucket, key)
-		if err != nil {
-			return err
-		}
-		o.info = infoOf(bucket, e.row, e.rec)
-		o.pieces, err = s.pieces(e)
-		if err != nil {
-			return err
-		}
-		if o.pieces != nil {
-			return nil
-		}
-		_, again, err := s.find(bucket, key)
-		if err != nil {
-			return err
-		}
-		if again.row.Sequence == e.row.Sequence {
-			return fault.New("store.Get", fault.Corrupt, bucket+"/"+key, nil).
-				WithHint("The index does not know where this object's bytes are.")
-		}
-	}
-}
-
-// pieces finds where a version's bytes lie, or nil when a body is not there
-// (any more).
-func (s *Store) pieces(e *entry) ([]piece, error) {
-	extents := e.extents()
-	if len(extents) != 1 {
-		return s.manyPieces(extents)
-	}
-	if b := e.body.Load(); b != nil {
-		return []piece{{extents[0], *b}}, nil
-	}
-	b, found, err := s.index.Body(extents[0].Body)
-	if err != nil || !found {
-		return nil, err
-	}
-	e.body.Store(&b)
-	return []piece{{extents[0], b}}, nil
-}
-
-func (s *Store) manyPieces(extents []journal.Extent) ([]piece, error) {
-	found := make(map[uint64]index.Body, len(extents))
-	sequences := make([]uint64, 0, len(extents))
-	for _, e := range extents {
-		if _, ok := found[e.Body]; !ok {
-			found[e.Body] = index.Body{}
-			sequences = append(sequences, e.Body)
-		}
-	}
-	list, err := s.index.Bodies(sequences)
-	if fault.CodeOf(err) == fault.Corrupt {
-		return nil, nil // not all are there: the caller finds out why
-	}
+	pinned := s.reclaimer.pin()
+	defer s.reclaimer.unpin(pinned)
+	e, pieces, err := s.resolve(bucket, key)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range list {
-		found[b.Sequence] = b
+	s.reclaimer.hold(pieces)
+	return &Object{store: s, info: infoOf(bucket, e.row, e.rec), pieces: pieces}, nil
+}
+
+// resolve finds the current version of a key and where its bytes are. A version
+// that is replaced between the look-up of its row and that of its bodies is
+// looked up again.
+func (s *Store) resolve(bucket, key string) (*entry, []piece, error) {
+	b, e, err := s.find(bucket, key)
+	for err == nil {
+		var pieces []piece
+		pieces, err = s.pieces(e)
+		if err != nil || pieces != nil {
+			return e, pieces, err
+		}
+		e, err = s.successor(b, key, e)
 	}
+	return nil, nil, err
+}
+
+// successor finds what took the place of a version whose body is gone. It asks
+// the index, which a batch alters before the row cache.
+func (s *Store) successor(b Bucket, key string, gone *entry) (*entry, error) {
+	row, found, err := s.index.Row(b.ID, key)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, noSuchKey(b.Name, key)
+	case row.Sequence == gone.row.Sequence:
+		return nil, fault.New("store.Get", fault.Corrupt, b.Name+"/"+key, nil).
+			WithHint("The index does not know where this object's bytes are.")
+	}
+	return newEntry(row)
+}
+
+// pieces finds where a version's bytes lie, or nil when a body is not there
+// (any more). Nobody alters what it returns.
+func (s *Store) pieces(e *entry) ([]piece, error) {
+	if p := e.pieces.Load(); p != nil {
+		return *p, nil
+	}
+	pieces, err := s.findPieces(e.extents())
+	if err != nil || pieces == nil {
+		return nil, err
+	}
+	e.pieces.Store(&pieces)
+	return pieces, nil
+}
+
+// findPieces asks for one body at a time: index.Bodies takes a missing one for
+// damage, and here it may be that the version was replaced meanwhile.
+func (s *Store) findPieces(extents []journal.Extent) ([]piece, error) {
+	known := make(map[uint64]index.Body, len(extents))
 	pieces := make([]piece, len(extents))
 	for i, e := range extents {
-		pieces[i] = piece{e, found[e.Body]}
+		b, ok := known[e.Body]
+		if !ok {
+			var err error
+			if b, ok, err = s.index.Body(e.Body); err != nil || !ok {
+				return nil, err
+			}
+			known[e.Body] = b
+		}
+		pieces[i] = piece{e, b}
 	}
 	return pieces, nil
 }
@@ -146,16 +146,25 @@ func (o *Object) Info() Info { return o.info }
 func (o *Object) Close() error {
 	if !o.closed {
 		o.closed = true
-		o.store.reclaimer.unpin(o.pinned)
+		o.store.reclaimer.release(o.pieces)
 	}
 	return nil
 }
 
 // CopyRange writes n bytes from offset off to w and returns how many. Every
 // byte is verified against its checksum before it is written: on a mismatch it
-// stops with fault.Corrupt, and w has got less than n bytes. A w that has
-// ReadFrom, as a TCP connection has, gets large bodies by sendfile.
+// stops with fault.Corrupt, and w has got less than n bytes. When w fails, or
+// ctx ends, it is fault.Canceled; a range that is not within the object is
+// fault.InvalidRange. A w that has ReadFrom, as a TCP connection has, gets large
+// bodies by sendfile.
 func (o *Object) CopyRange(ctx context.Context, w io.Writer, off, n int64) (int64, error) {
+	const op = "store.Get"
+	if off < 0 || n < 0 || off > o.info.Size || n > o.info.Size-off {
+		return 0, fault.New(op, fault.InvalidRange, o.info.Bucket+"/"+o.info.Key, nil)
+	}
+	if o.store.closed.Load() {
+		return 0, shuttingDown()
+	}
 	var done int64
 	start := int64(0)
 	for _, p := range o.pieces {
@@ -170,14 +179,39 @@ func (o *Object) CopyRange(ctx context.Context, w io.Writer, off, n int64) (int6
 		}
 		start = end
 	}
+	if done < n {
+		return done, fault.New(op, fault.Corrupt, o.info.Bucket+"/"+o.info.Key, io.ErrUnexpectedEOF)
+	}
 	return done, nil
+}
+
+// writeTo writes verified bytes to a client.
+func writeTo(w io.Writer, p []byte) (int64, error) {
+	n, err := w.Write(p)
+	return int64(n), clientFault(err)
+}
+
+// clientFault is an error of the writer that CopyRange was given: the client
+// went away, unless the writer has its own verdict.
+func clientFault(err error) error {
+	var f *fault.Error
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	return fault.New("store.Get", fault.Canceled, "", err)
 }
 
 // copyPiece writes n bytes of a piece, from offset off within its extent.
 func (s *Store) copyPiece(ctx context.Context, w io.Writer, p piece, off, n int64) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fault.New("store.Get", fault.Canceled, "", err)
+	}
 	off += p.extent.Offset
+	if off+n > p.body.BodyLength {
+		return 0, fault.New("store.Get", fault.Corrupt, "", io.ErrUnexpectedEOF)
+	}
 	if p.body.Blob != "" {
-		return s.copyBlob(ctx, w, p.body.Blob, off, n)
+		return s.copyBlob(ctx, w, p.body, off, n)
 	}
 	buf := windows.Get().(*[]byte)
 	defer windows.Put(buf)
@@ -185,8 +219,7 @@ func (s *Store) copyPiece(ctx context.Context, w io.Writer, p piece, off, n int6
 	if err != nil {
 		return 0, err
 	}
-	written, err := w.Write(body[off : off+n])
-	return int64(written), err
+	return writeTo(w, body[off:off+n])
 }
 
 func locationOf(b index.Body) journal.Location {
@@ -196,12 +229,15 @@ func locationOf(b index.Body) journal.Location {
 	}
 }
 
-func (s *Store) copyBlob(ctx context.Context, w io.Writer, id string, off, n int64) (int64, error) {
-	b, err := s.blobs.Open(id)
+func (s *Store) copyBlob(ctx context.Context, w io.Writer, body index.Body, off, n int64) (int64, error) {
+	b, err := s.blobs.Open(body.Blob)
 	if err != nil {
 		return 0, err
 	}
 	defer b.Close()
+	if b.Size() != body.BodyLength {
+		return 0, fault.New("store.Get", fault.Corrupt, body.Blob, nil).WithHint("The blob is not as long as the index says.")
+	}
 	buf := windows.Get().(*[]byte)
 	defer windows.Put(buf)
 	var done int64
@@ -232,8 +268,7 @@ func copyWindow(w io.Writer, b *blob.Body, buf []byte, off, n int64) (int64, err
 			return sendfile(rf, f.OSFile(), off, n)
 		}
 	}
-	written, err := w.Write(buf[off-start : off-start+n])
-	return int64(written), err
+	return writeTo(w, buf[off-start:off-start+n])
 }
 
 func readWindow(b *blob.Body, p []byte, off int64) error {
@@ -254,6 +289,7 @@ func sendfile(w io.ReaderFrom, f *os.File, off, n int64) (int64, error) {
 		return 0, fault.New("store.Get", fault.Internal, "", err)
 	}
 	sent, err := w.ReadFrom(&io.LimitedReader{R: f, N: n})
+	err = clientFault(err)
 	if err == nil && sent < n {
 		err = fault.New("store.Get", fault.Corrupt, "", io.ErrUnexpectedEOF)
 	}

@@ -18,6 +18,9 @@ func (s *Store) PutPart(ctx context.Context, req PartRequest) (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
+	if err := checkAlgorithm(req.Checksum); err != nil {
+		return Part{}, err
+	}
 	asked := req.Checksum
 	if asked == NoChecksum {
 		asked = u.Checksum
@@ -107,7 +110,7 @@ func (s *Store) ListParts(_ context.Context, bucket, key, id string, after, limi
 }
 
 func partOf(row index.Part) (Part, *journal.Record, error) {
-	rec, err := journal.DecodeMeta(row.Meta)
+	rec, err := decodeMeta(row.Meta)
 	if err != nil {
 		return Part{}, nil, err
 	}

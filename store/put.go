@@ -48,6 +48,9 @@ func (s *Store) checkPut(ctx context.Context, req PutRequest) error {
 	if err := checkMeta(req.Meta); err != nil {
 		return err
 	}
+	if err := checkAlgorithm(req.Checksum); err != nil {
+		return err
+	}
 	return s.CheckCondition(ctx, req.Bucket, req.Key, req.Cond)
 }
 
@@ -76,7 +79,7 @@ func (s *Store) putChange(rec *journal.Record, cond Condition) *change {
 		ch.reads = append(ch.reads, objectName(bucket, key))
 	}
 	ch.prepare = func() (*journal.Record, error) {
-		b, err := s.buckets.get(bucket)
+		b, err := s.bucket(bucket)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +127,7 @@ func (s *Store) deleteChange(req DeleteRequest) *change {
 		reads:  []string{bucketName(req.Bucket), name},
 		writes: []string{name, bucketContent(req.Bucket)},
 		prepare: func() (*journal.Record, error) {
-			b, err := s.buckets.get(req.Bucket)
+			b, err := s.bucket(req.Bucket)
 			if err != nil {
 				return nil, err
 			}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"sync"
 )
 
 // reclaimer removes blob files that nothing names any more, after the change
 // that freed them was acknowledged and the readers that had opened them before
 // have left. What a crash leaves behind, the sweep of the next start finds.
+//
+// A look-up is protected by a pin from before it reads a row until it holds
+// the blobs that the row names. A pin delays all that is freed after it, so it
+// is short; a hold delays its blob alone, so a slow client costs no more than
+// the space of what it reads.
 type reclaimer struct {
 	store  *Store
 	ctx    context.Context // ends at close
@@ -19,20 +23,28 @@ type reclaimer struct {
 
 	mu    sync.Mutex
 	wake  *sync.Cond
-	clock uint64         // grows with every freed batch
-	freed []freedBlob    // in the order they were freed
-	pins  map[uint64]int // readers, by the clock at which they opened
+	clock uint64           // grows with every freed batch
+	freed []freedBlob      // in the order they were freed
+	pins  map[uint64]int   // look-ups, by the clock at which they began
+	held  map[string]*hold // blobs of open objects
 	ended bool
 }
 
 type freedBlob struct {
 	id    string
-	clock uint64 // readers pinned before it may still need the file
+	clock uint64 // look-ups pinned before it may still need the file
+}
+
+// hold is what open objects have to do with one blob.
+type hold struct {
+	readers int
+	freed   bool // the last of them leaves it to be removed
 }
 
 func newReclaimer(s *Store) *reclaimer {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &reclaimer{store: s, ctx: ctx, cancel: cancel, done: make(chan struct{}), pins: make(map[uint64]int)}
+	r := &reclaimer{store: s, ctx: ctx, cancel: cancel, done: make(chan struct{})}
+	r.pins, r.held = make(map[uint64]int), make(map[string]*hold)
 	r.wake = sync.NewCond(&r.mu)
 	return r
 }
@@ -54,8 +66,45 @@ func (r *reclaimer) unpin(clock uint64) {
 	}
 }
 
-// add takes blobs that the committer has freed. It must be called after the
-// batch is visible, so that no later reader can find them.
+// hold keeps blobs from being removed until release. The caller has a pin, under
+// which it found them.
+func (r *reclaimer) hold(pieces []piece) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range pieces {
+		if p.body.Blob == "" {
+			continue
+		}
+		h := r.held[p.body.Blob]
+		if h == nil {
+			h = &hold{}
+			r.held[p.body.Blob] = h
+		}
+		h.readers++
+	}
+}
+
+func (r *reclaimer) release(pieces []piece) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range pieces {
+		h := r.held[p.body.Blob]
+		if h == nil {
+			continue
+		}
+		if h.readers--; h.readers > 0 {
+			continue
+		}
+		delete(r.held, p.body.Blob)
+		if h.freed {
+			r.freed = append(r.freed, freedBlob{p.body.Blob, r.clock})
+			r.wake.Signal()
+		}
+	}
+}
+
+// add takes blobs that nothing names any more. It must be called after that is
+// visible, so that no later reader can find them. Taking one twice is harmless.
 func (r *reclaimer) add(ids []string) {
 	if len(ids) == 0 {
 		return
@@ -98,6 +147,10 @@ func (r *reclaimer) next() (string, bool) {
 		if len(r.freed) > 0 && !r.pinnedBefore(r.freed[0].clock) {
 			id := r.freed[0].id
 			r.freed = r.freed[1:]
+			if h := r.held[id]; h != nil {
+				h.freed = true
+				continue
+			}
 			return id, true
 		}
 		r.wake.Wait()
@@ -114,13 +167,6 @@ func (r *reclaimer) pinnedBefore(clock uint64) bool {
 	return false
 }
 
-// awaits tells whether a blob is to be removed once its readers have left.
-func (r *reclaimer) awaits(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.freed, func(f freedBlob) bool { return f.id == id })
-}
-
 func (r *reclaimer) remove(id string) {
 	err := r.store.blobs.Remove(id)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +176,9 @@ func (r *reclaimer) remove(id string) {
 
 // sweep removes blobs without a row: uploads that a crash cut off, and freed
 // blobs that were not yet removed. It looks at a blob's upload first and at
-// its row after that, since a commit goes the other way round.
+// its row after that, since a commit goes the other way round. What it finds
+// goes the way of all freed blobs: a blob may lose its row while the sweep looks,
+// and have a reader that saw the row.
 //
 // It never runs where the index was just made again, or while it is behind: an
 // orphan might then be somebody's only copy.
@@ -141,7 +189,7 @@ func (r *reclaimer) sweep() {
 		return
 	}
 	err := s.blobs.Walk(r.ctx, func(id string, size int64) error {
-		if s.blobs.Pending(id) || r.awaits(id) {
+		if s.blobs.Pending(id) {
 			return nil
 		}
 		named, err := s.index.HasBlob(id)
@@ -149,7 +197,7 @@ func (r *reclaimer) sweep() {
 			return err
 		}
 		s.log.Info("removing an orphaned blob", "blob", id, "bytes", size)
-		r.remove(id)
+		r.add([]string{id})
 		return nil
 	})
 	if err != nil && r.ctx.Err() == nil {

@@ -79,7 +79,13 @@ func (s *Store) replay(ctx context.Context, id [16]byte) error {
 		r.rollback()
 		return err
 	}
-	s.rebuilt = from.Sequence == 0 && j.Position().Sequence > 0
+	if j.Position().Sequence == 0 {
+		// The first record of a store makes a bucket, long before the first blob.
+		if err := s.refuseBlobs("The folder holds blobs, but the journal that names them is gone. Restore segments/ from a backup."); err != nil {
+			return err
+		}
+	}
+	s.rebuilt = from.Sequence == 0
 	if r.count > 0 {
 		s.log.Info("index brought up to date from the journal", "records", r.count)
 	}
@@ -125,10 +131,7 @@ func (r *replayer) commit() error {
 		return err
 	}
 	r.tx, r.apply, r.open = nil, nil, 0
-	if size, err := r.store.index.WALSize(); err == nil && size > checkpointBytes {
-		return r.store.index.Checkpoint(index.Passive)
-	}
-	return nil
+	return r.store.checkpoint()
 }
 
 func (r *replayer) rollback() {

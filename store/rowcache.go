@@ -11,9 +11,10 @@ import (
 
 // entry is a decoded index row. Nobody alters row and rec once it is made.
 type entry struct {
-	row  index.Row
-	rec  *journal.Record            // the row's Meta, decoded
-	body atomic.Pointer[index.Body] // where its only body lies, once somebody asked
+	row    index.Row
+	rec    *journal.Record         // the row's Meta, decoded; row.Meta is empty
+	weight int                     // bytes that it takes once pieces are known, about
+	pieces atomic.Pointer[[]piece] // where its bytes lie, once somebody asked
 }
 
 func (e *entry) extents() []journal.Extent {
@@ -21,12 +22,24 @@ func (e *entry) extents() []journal.Extent {
 }
 
 func newEntry(row index.Row) (*entry, error) {
-	rec, err := journal.DecodeMeta(row.Meta)
+	rec, err := decodeMeta(row.Meta)
 	if err != nil {
 		return nil, err
 	}
-	return &entry{row: row, rec: rec}, nil
+	e := &entry{row: row, rec: rec}
+	e.weight = rowOverhead + len(row.Key) + len(row.Meta) + pieceBytes*len(rec.Extents) + 8*len(rec.PartSizes)
+	e.row.Meta = nil
+	return e, nil
 }
+
+// rowOverhead is about what an entry with no metadata takes, pieceBytes an
+// extent and its piece, and rowBytes what the cache may take for each row that
+// it may keep. All in bytes.
+const (
+	rowOverhead = 1 << 10
+	pieceBytes  = 152
+	rowBytes    = 2 << 10
+)
 
 type rowKey struct {
 	bucket uint64
@@ -41,18 +54,21 @@ type rowUpdate struct {
 }
 
 // rowCache keeps the rows last used, so that a HEAD or a small GET usually
-// runs no SQL. The committer corrects it before it acknowledges a change.
+// runs no SQL. The committer corrects it before it acknowledges a change. It is
+// bounded twice, since the row of an object with many parts is large.
 type rowCache struct {
-	limit int
+	limit  int // of rows
+	budget int // of bytes
 
-	mu    sync.Mutex
-	epoch uint64 // grows with every batch; an older read may not be kept
-	items map[rowKey]*list.Element
-	order *list.List // front: used last. Values are *entry.
+	mu     sync.Mutex
+	weight int    // of all items
+	epoch  uint64 // grows with every batch; an older read may not be kept
+	items  map[rowKey]*list.Element
+	order  *list.List // front: used last. Values are *entry.
 }
 
 func newRowCache(limit int) *rowCache {
-	return &rowCache{limit: limit, items: make(map[rowKey]*list.Element), order: list.New()}
+	return &rowCache{limit: limit, budget: limit * rowBytes, items: make(map[rowKey]*list.Element), order: list.New()}
 }
 
 // get returns the cached row, or nil and the epoch to hand to put.
@@ -92,11 +108,16 @@ func (c *rowCache) apply(updates []rowUpdate) {
 	}
 }
 
+// store keeps a row, unless it would take the place of too many others.
 func (c *rowCache) store(e *entry) {
 	k := rowKey{e.row.Bucket, e.row.Key}
 	c.drop(k)
+	if e.weight > c.budget/2 {
+		return
+	}
 	c.items[k] = c.order.PushFront(e)
-	if c.order.Len() > c.limit {
+	c.weight += e.weight
+	for c.order.Len() > c.limit || c.weight > c.budget {
 		oldest := c.order.Back().Value.(*entry)
 		c.drop(rowKey{oldest.row.Bucket, oldest.row.Key})
 	}
@@ -105,6 +126,7 @@ func (c *rowCache) store(e *entry) {
 func (c *rowCache) drop(k rowKey) {
 	if el, ok := c.items[k]; ok {
 		c.order.Remove(el)
+		c.weight -= el.Value.(*entry).weight
 		delete(c.items, k)
 	}
 }

@@ -43,18 +43,21 @@ type Store struct {
 	committer *committer
 	reclaimer *reclaimer
 
+	minPart  int64                       // MinPartBytes, but for tests
 	rebuilt  bool                        // the index was made again at this start
 	readOnly atomic.Pointer[fault.Error] // set once, never cleared
 	closing  sync.Once
+	closed   atomic.Bool // nothing is read or written any more
 }
 
 func (c *Config) setDefaults() {
 	if c.BlobDir == "" {
 		c.BlobDir = c.Dir
 	}
-	if c.InlineLimit == 0 {
+	if c.InlineLimit <= 0 {
 		c.InlineLimit = 128 << 10
 	}
+	c.InlineLimit = min(c.InlineLimit, journal.MaxBody)
 	if c.SegmentSize == 0 {
 		c.SegmentSize = 64 << 20
 	}
@@ -92,6 +95,7 @@ func openOn(ctx context.Context, cfg Config, over func(vfs.FS) vfs.FS) (*Store, 
 		log:     cfg.Log,
 		buckets: newBucketTable(),
 		rows:    newRowCache(cfg.CacheRows),
+		minPart: MinPartBytes,
 	}
 	if err := s.open(ctx); err != nil {
 		s.closeFiles()
@@ -113,6 +117,20 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	err = s.openView(ctx, id)
+	if err == nil || s.index == nil || !s.index.Damaged() {
+		return err
+	}
+	s.log.Warn("index.db is damaged and is made again from the journal", "error", err)
+	if err := s.dropView(); err != nil {
+		return err
+	}
+	return s.openView(ctx, id)
+}
+
+// openView opens the index and the journal, brings the one up to date from the
+// other, and loads the buckets.
+func (s *Store) openView(ctx context.Context, id [16]byte) error {
 	if err := s.openIndex(ctx, id); err != nil {
 		return err
 	}
@@ -122,16 +140,34 @@ func (s *Store) open(ctx context.Context) error {
 	return s.loadBuckets()
 }
 
-// Close finishes the changes that were accepted, refuses later ones with
-// fault.Unavailable, and closes the files. It may be called more than once.
+// dropView closes what openView has opened, and removes the index.
+func (s *Store) dropView() error {
+	s.index.Close() // a view of nothing that is worth keeping
+	s.index = nil
+	if s.journal != nil {
+		if err := s.journal.Close(); err != nil {
+			return err
+		}
+		s.journal = nil
+	}
+	return s.removeIndex()
+}
+
+// Close finishes the changes that were accepted, refuses whatever comes later
+// with fault.Unavailable, and closes the files. It may be called more than once.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.committer.close()
+		s.closed.Store(true)
 		s.reclaimer.close()
 		err = s.closeFiles()
 	})
 	return err
+}
+
+func shuttingDown() error {
+	return fault.New("store", fault.Unavailable, "", nil).WithHint("Larder is shutting down.")
 }
 
 // closeFiles closes what is open and returns the first error. Nothing that was

@@ -156,7 +156,7 @@ func state(t *testing.T, s *store.Store) string {
 	return b.String()
 }
 
-func removeIndex(t *testing.T, dir string) {
+func removeIndex(t testing.TB, dir string) {
 	t.Helper()
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(filepath.Join(dir, "index.db"+suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {

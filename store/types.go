@@ -22,7 +22,7 @@ const (
 type Config struct {
 	Dir         string // the data folder; must exist
 	BlobDir     string // folder that holds blobs/, on another disk if wanted; "" = Dir
-	InlineLimit int    // largest body in bytes that stands inside its record; 0 = 128 KiB
+	InlineLimit int    // largest body in bytes that stands inside its record, up to 16 MiB; 0 = 128 KiB
 	SegmentSize int64  // bytes of one journal segment; 0 = 64 MiB
 	CacheRows   int    // decoded rows kept in memory; 0 = 20,000
 	Log         *slog.Logger

@@ -34,7 +34,7 @@ func (s *Store) CreateUpload(_ context.Context, req UploadRequest) (Upload, erro
 		reads:  []string{bucketName(req.Bucket)},
 		writes: []string{uploadName(rec.Upload), bucketContent(req.Bucket)},
 		prepare: func() (*journal.Record, error) {
-			b, err := s.buckets.get(req.Bucket)
+			b, err := s.bucket(req.Bucket)
 			rec.Bucket = b.ID
 			return rec, err
 		},
@@ -54,6 +54,9 @@ func (s *Store) CreateUpload(_ context.Context, req UploadRequest) (Upload, erro
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html
 func uploadChecksum(req UploadRequest) (Checksum, error) {
 	c := Checksum{Algorithm: req.Checksum, Type: req.ChecksumType}
+	if err := checkAlgorithm(c.Algorithm); err != nil {
+		return c, err
+	}
 	if c.Algorithm == NoChecksum {
 		c.Algorithm = CRC64NVME
 	}
@@ -64,7 +67,7 @@ func uploadChecksum(req UploadRequest) (Checksum, error) {
 		}
 	}
 	poly, _ := c.Algorithm.polynomial()
-	if c.Type == FullObject && poly == 0 || c.Type == Composite && c.Algorithm == CRC64NVME {
+	if c.Type > FullObject || c.Type == FullObject && poly == 0 || c.Type == Composite && c.Algorithm == CRC64NVME {
 		return c, fault.New("store.CreateUpload", fault.InvalidArgument, "", nil).
 			WithHint("This checksum algorithm does not come in this checksum type.")
 	}
@@ -80,7 +83,7 @@ func newUploadID() string {
 // upload finds an upload in progress by its id, bucket and key, or fails with
 // fault.NoSuchUpload.
 func (s *Store) upload(bucket, key, id string) (index.Upload, *journal.Record, error) {
-	b, err := s.buckets.get(bucket)
+	b, err := s.bucket(bucket)
 	if err != nil {
 		return index.Upload{}, nil, err
 	}
@@ -91,7 +94,7 @@ func (s *Store) upload(bucket, key, id string) (index.Upload, *journal.Record, e
 	if !found || u.Bucket != b.ID || u.Key != key {
 		return u, nil, fault.New("store.Upload", fault.NoSuchUpload, id, nil)
 	}
-	rec, err := journal.DecodeMeta(u.Meta)
+	rec, err := decodeMeta(u.Meta)
 	return u, rec, err
 }
 
@@ -130,7 +133,7 @@ func (s *Store) AbortUpload(_ context.Context, bucket, key, id string) error {
 
 // ListUploads gives a page of a bucket's uploads in progress.
 func (s *Store) ListUploads(_ context.Context, req UploadsRequest) (UploadsPage, error) {
-	b, err := s.buckets.get(req.Bucket)
+	b, err := s.bucket(req.Bucket)
 	if err != nil {
 		return UploadsPage{}, err
 	}
@@ -146,7 +149,7 @@ func (s *Store) ListUploads(_ context.Context, req UploadsRequest) (UploadsPage,
 		NextKey: page.NextKey, NextUpload: page.NextUpload,
 	}
 	for _, u := range page.Uploads {
-		rec, err := journal.DecodeMeta(u.Meta)
+		rec, err := decodeMeta(u.Meta)
 		if err != nil {
 			return UploadsPage{}, err
 		}
