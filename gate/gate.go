@@ -73,10 +73,9 @@ func (g *Gate) Put(ctx context.Context, c auth.Caller, req store.PutRequest) (st
 		return store.Info{}, err
 	}
 	req.Owner = c.ID()
-	asked := req.Cond.IfNoneMatch
-	req.Cond.IfNoneMatch = asked || createOnly
+	implied := createNew(&req.Cond, createOnly)
 	info, err := g.store.Put(ctx, req)
-	return info, overwriteDenied(err, createOnly && !asked, req.Bucket, req.Key)
+	return info, overwriteDenied(err, implied, req.Bucket, req.Key)
 }
 
 // MayPut tells whether a Put would be allowed and its condition holds now, so
@@ -86,10 +85,9 @@ func (g *Gate) MayPut(ctx context.Context, c auth.Caller, bucket, key string, co
 	if err != nil {
 		return err
 	}
-	asked := cond.IfNoneMatch
-	cond.IfNoneMatch = asked || createOnly
+	implied := createNew(&cond, createOnly)
 	err = g.store.CheckCondition(ctx, bucket, key, cond)
-	return overwriteDenied(err, createOnly && !asked, bucket, key)
+	return overwriteDenied(err, implied, bucket, key)
 }
 
 // Copy stores a copy of an object. Reading the source needs the right to get
@@ -104,10 +102,9 @@ func (g *Gate) Copy(ctx context.Context, c auth.Caller, req store.CopyRequest) (
 		return store.Info{}, err
 	}
 	req.Owner = c.ID()
-	asked := req.Cond.IfNoneMatch
-	req.Cond.IfNoneMatch = asked || createOnly
+	implied := createNew(&req.Cond, createOnly)
 	info, err := g.store.Copy(ctx, req)
-	err = overwriteDenied(err, createOnly && !asked, req.Bucket, req.Key)
+	err = overwriteDenied(err, implied, req.Bucket, req.Key)
 	return info, g.hide(ctx, c, req.SourceBucket, req.SourceKey, err)
 }
 
@@ -161,6 +158,14 @@ func (g *Gate) mayWrite(ctx context.Context, c auth.Caller, bucket, key string) 
 		return false, nil
 	}
 	return true, g.guard.Check(ctx, c, auth.CreateObject, res)
+}
+
+// createNew narrows a condition to new keys where only those may be stored. It
+// tells whether that is the grant's doing and not what the client asked for.
+func createNew(cond *store.Condition, createOnly bool) (implied bool) {
+	implied = createOnly && !cond.IfNoneMatch
+	cond.IfNoneMatch = cond.IfNoneMatch || createOnly
+	return implied
 }
 
 // overwriteDenied turns the failed condition that an append-only grant put

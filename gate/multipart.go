@@ -55,10 +55,9 @@ func (g *Gate) CompleteUpload(ctx context.Context, c auth.Caller, req store.Comp
 	if err != nil {
 		return store.Info{}, err
 	}
-	asked := req.Cond.IfNoneMatch
-	req.Cond.IfNoneMatch = asked || createOnly
+	implied := createNew(&req.Cond, createOnly)
 	info, err := g.store.CompleteUpload(ctx, req)
-	return info, overwriteDenied(err, createOnly && !asked, req.Bucket, req.Key)
+	return info, overwriteDenied(err, implied, req.Bucket, req.Key)
 }
 
 // AbortUpload drops an upload and its parts. Whoever may write the key may
