@@ -1,0 +1,143 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+const smallDisk = 192 << 20
+
+// TestFullDisk fills a small file system by uploads and from outside. Puts are
+// refused with a code of their own, everything acknowledged stays, reads and
+// deletes go on, and writes work again as soon as there is space.
+func TestFullDisk(t *testing.T) {
+	d := newDisk(t, smallDisk)
+	s := serve(t, setup{dir: d.data()})
+	c, book := s.client(), newLedger()
+	c.must(http.StatusOK, http.MethodPut, "/"+crashBucket, nil)
+
+	large := fillUntilRefused(t, c, book, "large", 1<<20)
+	t.Logf("%d objects of 1 MiB fitted onto %d MiB", large, smallDisk>>20)
+	verify(t, c, book)
+	for i := range large / 2 {
+		deleteNoted(t, c, book, fmt.Sprintf("large/%04d", i))
+	}
+	worksAgain(t, c, book, "after deletes", 1<<20)
+
+	// From outside and to the last byte, first in the middle of an upload.
+	filler := filepath.Join(d.dir, "filler")
+	fullDuringUpload(t, s, c, book, filler)
+	if n := fillUntilRefused(t, c, book, "inline", 100_000); n > 0 {
+		t.Logf("%d objects of 100 kB fitted into the journal after another program had filled the disk", n)
+	}
+	verify(t, c, book)
+	deleteNoted(t, c, book, fmt.Sprintf("large/%04d", large-1))
+	verify(t, c, book)
+	s.kill()
+	for _, path := range []string{filler, filler + "2"} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.restart()
+	verify(t, c, book)
+	worksAgain(t, c, book, "after the restart", 1<<20)
+	verify(t, c, book)
+}
+
+// fullDuringUpload lets another program fill the disk while a body is on its
+// way: the upload is refused, the old object stays, no file stays behind.
+func fullDuringUpload(t *testing.T, s *server, c *s3Client, book *ledger, filler string) {
+	t.Helper()
+	const size = 12 << 20
+	files := len(blobFiles(t, s.dir))
+	target := "/" + crashBucket + "/" + book.standing()[0]
+	body := newGate(payload("cut off", 0, size), size/4)
+	done := make(chan answer, 1)
+	go func() {
+		a, err := c.try(t.Context(), http.MethodPut, target, body, size)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- a
+	}()
+	<-body.half
+	await(t, "the upload's file", wireWithin, func() bool { return len(blobFiles(t, s.dir)) > files })
+	fillFromOutside(t, filler)
+	close(body.rest)
+	if a := <-done; a.code != "InsufficientStorage" {
+		t.Errorf("an upload during which the disk became full: %v", a)
+	}
+	await(t, "the refused upload's file to go", wireWithin, func() bool { return len(blobFiles(t, s.dir)) == files })
+	verify(t, c, book)
+	fillFromOutside(t, filler+"2") // what the refused upload gave back
+}
+
+// fillUntilRefused puts objects until one is refused, which must be for want
+// of space, and returns how many were taken.
+func fillUntilRefused(t *testing.T, c *s3Client, book *ledger, prefix string, size int64) int {
+	t.Helper()
+	for i := range smallDisk / int(size) {
+		key := fmt.Sprintf("%s/%04d", prefix, i)
+		want := state{version: 1, size: size}
+		book.intend(key, want)
+		a := c.do(http.MethodPut, "/"+crashBucket+"/"+key, crashBody(key, want))
+		if a.status == http.StatusOK {
+			book.ack(key)
+			continue
+		}
+		book.refused(key)
+		if a.status != http.StatusInsufficientStorage || a.code != "InsufficientStorage" {
+			t.Fatalf("put on the full disk: %v", a)
+		}
+		return i
+	}
+	t.Fatal("the disk does not become full")
+	return 0
+}
+
+func deleteNoted(t *testing.T, c *s3Client, book *ledger, key string) {
+	t.Helper()
+	book.intend(key, state{})
+	c.must(http.StatusNoContent, http.MethodDelete, "/"+crashBucket+"/"+key, nil)
+	book.ack(key)
+}
+
+// worksAgain waits until a put is taken: the space of deleted objects comes
+// back in the background.
+func worksAgain(t *testing.T, c *s3Client, book *ledger, key string, size int64) {
+	t.Helper()
+	await(t, "puts to work again "+key, wireWithin, func() bool {
+		name := "again/" + fmt.Sprintf("%x", key)
+		want := state{version: 1, size: size}
+		book.intend(name, want)
+		if c.do(http.MethodPut, "/"+crashBucket+"/"+name, crashBody(name, want)).status != http.StatusOK {
+			book.refused(name)
+			return false
+		}
+		book.ack(name)
+		return true
+	})
+}
+
+// fillFromOutside writes a file until there is no space left.
+func fillFromOutside(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size >= 512; {
+		if _, err := f.Write(make([]byte, size)); errors.Is(err, syscall.ENOSPC) {
+			size /= 2
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
