@@ -34,31 +34,41 @@ type SignedRequest struct {
 // VerifySignature verifies a signature and returns the signing key of its day,
 // region and service, with which chunks of the body are verified; it must not
 // be logged. It fails with fault.NoSuchAccessKey for an unknown id,
-// fault.BadSignature for a wrong signature, fault.RateLimited when the address
-// failed too often, and fault.Denied when the key is disabled or has expired.
+// fault.BadSignature for a wrong signature, fault.RateLimited instead of both
+// when the address failed too often, and fault.Denied when the key is disabled
+// or has expired.
+//
+// A right signature is never limited: it cannot be guessed and is cheap to
+// verify, and clients share an address with others who fail.
 //
 // The time of the request is the front end's to check.
 func (a *Auth) VerifySignature(_ context.Context, r SignedRequest, addr netip.Addr) (Caller, []byte, error) {
 	const op = "auth.VerifySignature"
-	who := subject{KindKey, r.KeyID}
-	if err := a.limiter.ready(addr, who); err != nil {
-		return Caller{}, nil, err
-	}
 	k := a.state.Load().keys[r.KeyID]
 	key, fits, err := a.fits(k, r)
 	if err != nil {
 		return Caller{}, nil, err
 	}
 	if !fits {
-		a.limiter.fail(addr, who)
-		a.failed(k.caller(addr), "signature")
-		return Caller{}, nil, badSignature(op, k, r.KeyID)
+		return Caller{}, nil, a.misfit(op, k, r.KeyID, addr)
 	}
 	c, err := a.welcome(op, k, addr)
 	if err != nil {
 		return Caller{}, nil, err
 	}
 	return c, key, nil
+}
+
+// misfit counts a wrong signature and says why it was refused, unless the
+// address failed so often that it is told to wait.
+func (a *Auth) misfit(op string, k *keyState, id string, addr netip.Addr) error {
+	who := subject{KindKey, id}
+	if err := a.limiter.ready(addr, who); err != nil {
+		return err
+	}
+	a.limiter.fail(addr, who)
+	a.failed(k.caller(addr), "signature")
+	return badSignature(op, k, id)
 }
 
 func badSignature(op string, k *keyState, id string) error {

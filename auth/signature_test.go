@@ -86,8 +86,9 @@ func TestAlternateSignatures(t *testing.T) {
 	}
 }
 
-// TestSignatureFailuresLock: failures from an address lock it, but neither
-// others nor a key that is known there.
+// TestSignatureFailuresLock: failures from an address lock it for those who
+// guess, but neither other addresses nor right signatures, also of a key that
+// was never seen there: clients behind one proxy share its address.
 func TestSignatureFailuresLock(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -111,7 +112,13 @@ func TestSignatureFailuresLock(t *testing.T) {
 		}
 	}
 	other, otherSecret := f.key(t)
-	_, _, err := f.VerifySignature(t.Context(), sign(other.ID, otherSecret, "text"), addr(1))
+	guess := sign(other.ID, "guess", "text")
+	_, _, err := f.VerifySignature(t.Context(), guess, addr(1))
+	wantCode(t, err, fault.RateLimited)
+	if _, _, err := f.VerifySignature(t.Context(), sign(other.ID, otherSecret, "text"), addr(1)); err != nil {
+		t.Errorf("a right signature from an address where others fail: %v", err)
+	}
+	_, _, err = f.VerifySignature(t.Context(), bad, addr(1))
 	wantCode(t, err, fault.RateLimited)
 }
 

@@ -33,7 +33,7 @@ func TestExpectEmpty(t *testing.T) {
 		if last.status != tc.status {
 			t.Errorf("%s: %v, want %d", tc.name, last, tc.status)
 		}
-		if first.status != http.StatusContinue && last.header.Get("Connection") != "close" {
+		if first.status != http.StatusContinue && !last.closes {
 			t.Errorf("%s: %d without 100 Continue, and the connection stays open", tc.name, last.status)
 		}
 	}

@@ -54,6 +54,7 @@ type answer struct {
 	header http.Header
 	body   []byte
 	code   string // of an S3 error document
+	closes bool   // the server ends the connection behind it
 }
 
 func (a answer) String() string { return fmt.Sprintf("%d %s %.300q", a.status, a.code, a.body) }
@@ -114,7 +115,7 @@ func (c *s3Client) send(r *http.Request) (answer, error) {
 func readAnswer(resp *http.Response) (answer, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	a := answer{status: resp.StatusCode, header: resp.Header, body: body}
+	a := answer{status: resp.StatusCode, header: resp.Header, body: body, closes: resp.Close}
 	if resp.StatusCode >= 300 {
 		var doc struct{ Code string }
 		if xml.Unmarshal(body, &doc) == nil {

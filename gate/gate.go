@@ -12,7 +12,6 @@ import (
 	"log/slog"
 
 	"larder/auth"
-	"larder/fault"
 	"larder/store"
 )
 
@@ -72,7 +71,11 @@ func (g *Gate) Put(ctx context.Context, c auth.Caller, req store.PutRequest) (st
 	if err != nil {
 		return store.Info{}, err
 	}
+	if err := g.mayCompare(ctx, c, req.Bucket, req.Key, req.Cond.IfMatch); err != nil {
+		return store.Info{}, err
+	}
 	req.Owner = c.ID()
+	req.Verify = g.again(ctx, c, req.Bucket, req.Key, createOnly, req.Verify)
 	implied := createNew(&req.Cond, createOnly)
 	info, err := g.store.Put(ctx, req)
 	return info, overwriteDenied(err, implied, req.Bucket, req.Key)
@@ -83,6 +86,9 @@ func (g *Gate) Put(ctx context.Context, c auth.Caller, req store.PutRequest) (st
 func (g *Gate) MayPut(ctx context.Context, c auth.Caller, bucket, key string, cond store.Condition) error {
 	createOnly, err := g.mayWrite(ctx, c, bucket, key)
 	if err != nil {
+		return err
+	}
+	if err := g.mayCompare(ctx, c, bucket, key, cond.IfMatch); err != nil {
 		return err
 	}
 	implied := createNew(&cond, createOnly)
@@ -101,6 +107,9 @@ func (g *Gate) Copy(ctx context.Context, c auth.Caller, req store.CopyRequest) (
 	if err != nil {
 		return store.Info{}, err
 	}
+	if err := g.mayCompare(ctx, c, req.Bucket, req.Key, req.Cond.IfMatch); err != nil {
+		return store.Info{}, err
+	}
 	req.Owner = c.ID()
 	implied := createNew(&req.Cond, createOnly)
 	info, err := g.store.Copy(ctx, req)
@@ -110,7 +119,7 @@ func (g *Gate) Copy(ctx context.Context, c auth.Caller, req store.CopyRequest) (
 
 // Delete removes an object. On return without an error it stays removed.
 func (g *Gate) Delete(ctx context.Context, c auth.Caller, req store.DeleteRequest) error {
-	if err := g.guard.Check(ctx, c, auth.DeleteObject, auth.Resource{Bucket: req.Bucket, Key: req.Key}); err != nil {
+	if err := g.mayDelete(ctx, c, req); err != nil {
 		return err
 	}
 	return g.hide(ctx, c, req.Bucket, req.Key, g.store.Delete(ctx, req))
@@ -125,7 +134,7 @@ func (g *Gate) DeleteMany(ctx context.Context, c auth.Caller, bucket string, req
 	places := make([]int, 0, len(reqs))
 	for i, req := range reqs {
 		req.Bucket = bucket
-		errs[i] = g.guard.Check(ctx, c, auth.DeleteObject, auth.Resource{Bucket: bucket, Key: req.Key})
+		errs[i] = g.mayDelete(ctx, c, req)
 		if errs[i] == nil {
 			allowed, places = append(allowed, req), append(places, i)
 		}
@@ -148,44 +157,4 @@ func (g *Gate) List(ctx context.Context, c auth.Caller, req store.ListRequest) (
 		return store.ListPage{}, err
 	}
 	return g.store.List(ctx, req)
-}
-
-// mayWrite tells whether c may store under the key, and whether only where
-// nothing stands yet (an append-only grant).
-func (g *Gate) mayWrite(ctx context.Context, c auth.Caller, bucket, key string) (createOnly bool, err error) {
-	res := auth.Resource{Bucket: bucket, Key: key}
-	if g.guard.Allows(ctx, c, auth.PutObject, res) {
-		return false, nil
-	}
-	return true, g.guard.Check(ctx, c, auth.CreateObject, res)
-}
-
-// createNew narrows a condition to new keys where only those may be stored. It
-// tells whether that is the grant's doing and not what the client asked for.
-func createNew(cond *store.Condition, createOnly bool) (implied bool) {
-	implied = createOnly && !cond.IfNoneMatch
-	cond.IfNoneMatch = cond.IfNoneMatch || createOnly
-	return implied
-}
-
-// overwriteDenied turns the failed condition that an append-only grant put
-// into a request into the refusal that it is.
-func overwriteDenied(err error, implied bool, bucket, key string) error {
-	if !implied || fault.CodeOf(err) != fault.Precondition {
-		return err
-	}
-	return fault.New("gate.Put", fault.Denied, bucket+"/"+key, err).
-		WithHint("This key may add objects but not overwrite them.")
-}
-
-// hide keeps a caller who may not list from learning which keys exist, as S3
-// does: https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html.
-func (g *Gate) hide(ctx context.Context, c auth.Caller, bucket, key string, err error) error {
-	switch fault.CodeOf(err) {
-	case fault.NoSuchKey, fault.NoSuchVersion:
-		if !g.guard.Allows(ctx, c, auth.ListObjects, auth.Resource{Bucket: bucket, Key: key}) {
-			return fault.New("gate", fault.Denied, bucket+"/"+key, err)
-		}
-	}
-	return err
 }

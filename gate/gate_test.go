@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -240,6 +241,14 @@ func TestAnotherKeysUploadIsNotAborted(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, "another's", s.AbortUpload(t.Context(), other, "bucket", "k", u.ID), fault.Denied)
+	part := store.PartRequest{Bucket: "bucket", Key: "k", UploadID: u.ID, Number: 1, Body: strings.NewReader("x"), Size: 1}
+	_, err = s.PutPart(t.Context(), other, part)
+	wantCode(t, "another's part", err, fault.Denied)
+	wantCode(t, "another's part, asked before", s.MayPutPart(t.Context(), other, "bucket", "k", u.ID), fault.Denied)
+	_, err = s.CompleteUpload(t.Context(), other, store.CompleteRequest{Bucket: "bucket", Key: "k", UploadID: u.ID, Size: -1, Parts: []store.CompletePart{{Number: 1}}})
+	wantCode(t, "another's completion", err, fault.Denied)
+	_, err = s.PutPart(t.Context(), mine, part)
+	wantCode(t, "one's own part", err, fault.OK)
 	wantCode(t, "one's own", s.AbortUpload(t.Context(), mine, "bucket", "k", u.ID), fault.OK)
 }
 
@@ -264,5 +273,64 @@ func TestBucketChangesAreInTheAuditLog(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("the audit log has %v", seen)
+	}
+}
+
+// revoking is a body in the middle of which the key that sends it is disabled.
+type revoking struct{ revoke func() }
+
+func (r revoking) Read(p []byte) (int, error) {
+	r.revoke()
+	return copy(p, "x"), io.EOF
+}
+
+func TestAKeyRevokedWhileItsBodyComesStoresNothing(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	if _, err := s.CreateBucket(t.Context(), s.full, "bucket"); err != nil {
+		t.Fatal(err)
+	}
+	c := s.caller(t, "*", "", auth.Full)
+	u, err := s.CreateUpload(t.Context(), c, store.UploadRequest{Bucket: "bucket", Key: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := revoking{func() {
+		if err := s.auth.SetKeyDisabled(t.Context(), c.ID(), true); err != nil {
+			t.Error(err)
+		}
+	}}
+	_, err = s.Put(t.Context(), c, store.PutRequest{Bucket: "bucket", Key: "k", Body: body, Size: 1})
+	wantCode(t, "put", err, fault.Denied)
+	if err := s.auth.SetKeyDisabled(t.Context(), c.ID(), false); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.PutPart(t.Context(), c, store.PartRequest{Bucket: "bucket", Key: "m", UploadID: u.ID, Number: 1, Body: body, Size: 1})
+	wantCode(t, "part", err, fault.Denied)
+	if b, _ := s.store.Bucket(t.Context(), "bucket"); b.Objects != 0 {
+		t.Error("something was stored")
+	}
+}
+
+func TestWhoMayNotReadComparesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	if _, err := s.CreateBucket(t.Context(), s.full, "bucket"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "put", s.put(t, s.full, "there"), fault.OK)
+	c := s.caller(t, "bucket", "", auth.Write)
+	cond := store.Condition{IfMatch: "x"}
+	for _, key := range []string{"there", "absent"} {
+		_, err := s.Put(t.Context(), c, store.PutRequest{Bucket: "bucket", Key: key, Body: strings.NewReader("x"), Size: 1, Cond: cond})
+		wantCode(t, "put "+key, err, fault.Denied)
+		wantCode(t, "asked before "+key, s.MayPut(t.Context(), c, "bucket", key, cond), fault.Denied)
+		req := store.DeleteRequest{Bucket: "bucket", Key: key, IfMatch: "x"}
+		wantCode(t, "delete "+key, s.Delete(t.Context(), c, req), fault.Denied)
+		errs, err := s.DeleteMany(t.Context(), c, "bucket", []store.DeleteRequest{req})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, "delete many "+key, errs[0], fault.Denied)
 	}
 }

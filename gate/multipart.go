@@ -19,16 +19,18 @@ func (g *Gate) CreateUpload(ctx context.Context, c auth.Caller, req store.Upload
 
 // PutPart stores one part of an upload that the caller's rights cover.
 func (g *Gate) PutPart(ctx context.Context, c auth.Caller, req store.PartRequest) (store.Part, error) {
-	if _, err := g.mayWrite(ctx, c, req.Bucket, req.Key); err != nil {
+	createOnly, err := g.mayUse(ctx, c, req.Bucket, req.Key, req.UploadID)
+	if err != nil {
 		return store.Part{}, err
 	}
+	req.Verify = g.again(ctx, c, req.Bucket, req.Key, createOnly, req.Verify)
 	return g.store.PutPart(ctx, req)
 }
 
 // MayPutPart tells whether a PutPart would be allowed and its upload is there,
 // so that a front end can refuse before it asks for the body.
 func (g *Gate) MayPutPart(ctx context.Context, c auth.Caller, bucket, key, upload string) error {
-	if _, err := g.mayWrite(ctx, c, bucket, key); err != nil {
+	if _, err := g.mayUse(ctx, c, bucket, key, upload); err != nil {
 		return err
 	}
 	_, err := g.store.Upload(ctx, bucket, key, upload)
@@ -41,7 +43,7 @@ func (g *Gate) CopyPart(ctx context.Context, c auth.Caller, req store.CopyPartRe
 	if err := g.guard.Check(ctx, c, auth.GetObject, source); err != nil {
 		return store.Part{}, err
 	}
-	if _, err := g.mayWrite(ctx, c, req.Bucket, req.Key); err != nil {
+	if _, err := g.mayUse(ctx, c, req.Bucket, req.Key, req.UploadID); err != nil {
 		return store.Part{}, err
 	}
 	p, err := g.store.CopyPart(ctx, req)
@@ -51,8 +53,11 @@ func (g *Gate) CopyPart(ctx context.Context, c auth.Caller, req store.CopyPartRe
 // CompleteUpload turns the parts into an object. Repeating it gives the same
 // answer.
 func (g *Gate) CompleteUpload(ctx context.Context, c auth.Caller, req store.CompleteRequest) (store.Info, error) {
-	createOnly, err := g.mayWrite(ctx, c, req.Bucket, req.Key)
+	createOnly, err := g.mayUse(ctx, c, req.Bucket, req.Key, req.UploadID)
 	if err != nil {
+		return store.Info{}, err
+	}
+	if err := g.mayCompare(ctx, c, req.Bucket, req.Key, req.Cond.IfMatch); err != nil {
 		return store.Info{}, err
 	}
 	implied := createNew(&req.Cond, createOnly)

@@ -23,6 +23,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // begin sends the status line. Headers must be set before.
 func (c *call) begin(status int) {
+	c.settleBody(status)
 	c.status = status
 	c.w.WriteHeader(status)
 }

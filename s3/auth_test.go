@@ -360,6 +360,11 @@ func TestPresignedHeadersInTheQuery(t *testing.T) {
 	if a := s.follow("PUT", lock, "x"); a.status != 501 {
 		t.Error("a lock in the query was passed over:", a)
 	}
+	for _, name := range []string{"x-amz-meta-a\r\nSet-Cookie: b", "x-amz-meta-a:b", "x-amz-meta- ", "x-amz-meta-ü", "x-amz-meta-<b>"} {
+		if a := s.follow("PUT", s.link("PUT", "pics", "k", map[string]string{name: "v"}), "x"); a.code() != "InvalidArgument" {
+			t.Errorf("%q as the name of metadata: %d %s", name, a.status, a.body)
+		}
+	}
 	s.holds("/pics/k", "hello")
 }
 

@@ -217,23 +217,23 @@ func (c *call) fail(err error) {
 	if c.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	c.settleBody(judge(err))
 	c.answerError(err)
 }
 
-// settleBody decides what becomes of a body that was not read to its end: a
-// small one of a known caller is read, so that the connection can be used
-// again; in all other cases the connection is closed, so that nothing in the
-// body can be taken for a next request.
-func (c *call) settleBody(v verdict) {
+// settleBody decides, before an answer begins, what becomes of a body that was
+// not read to its end: a small one of a known caller is read, so that the
+// connection can be used again; in all other cases the connection is closed,
+// so that nothing in the body can be taken for a next request. It is not left
+// to net/http, which would wait for the body without any deadline.
+func (c *call) settleBody(status int) {
 	const drain = 64 << 10
 	n := c.r.ContentLength
-	if n == 0 || c.body != nil && c.body.ended {
+	if n == 0 || c.body != nil && c.body.ended || c.w.Header().Get("Connection") == "close" {
 		return
 	}
 	untouched := c.body == nil
 	waiting := untouched && c.r.Header.Get("Expect") != ""
-	if untouched && !waiting && !c.caller.IsZero() && 0 < n && n <= drain && v.status != http.StatusServiceUnavailable {
+	if untouched && !waiting && !c.caller.IsZero() && 0 < n && n <= drain && status != http.StatusServiceUnavailable {
 		if _, err := io.Copy(io.Discard, c.rawBody()); err == nil {
 			return
 		}
@@ -291,8 +291,8 @@ func (c *call) log() {
 // how the request ended.
 func (c *call) serverFailed() bool {
 	var f *fault.Error
-	if c.status < 400 { // an answer that had begun
-		return errors.As(c.err, &f) && f.Code != fault.Canceled
+	if c.status < 300 { // an answer that had begun
+		return errors.As(c.err, &f) && f.Code != fault.Canceled && f.Code != fault.Denied
 	}
 	return c.status >= 500 && c.status != http.StatusServiceUnavailable && c.status != http.StatusNotImplemented
 }

@@ -72,7 +72,7 @@ func TestDeleteObjectsRefuses(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	s.bucket("pics")
-	for _, body := range []string{"", "x", "<Delete/>", `<!DOCTYPE a [<!ENTITY b "c">]><Delete><Object><Key>&b;</Key></Object></Delete>`} {
+	for _, body := range []string{"", "x", "<Delete/>", "<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>", `<!DOCTYPE a [<!ENTITY b "c">]><Delete><Object><Key>&b;</Key></Object></Delete>`} {
 		s.refused(400, "MalformedXML", request{method: "POST", target: "/pics?delete", body: body, header: map[string]string{"Content-Md5": contentMD5(body)}})
 	}
 	big := strings.Repeat(" ", 2<<20+1)

@@ -89,6 +89,9 @@ func parseDeletion(e element) (d deletion, err error) {
 		text := strings.TrimSpace(part.text)
 		switch part.name {
 		case "Key":
+			if d.req.Key != "" {
+				return d, refuse(malformedXML, "An Object has one Key.")
+			}
 			d.req.Key = part.text
 		case "ETag":
 			d.req.IfMatch = bareETag(part.text)

@@ -167,10 +167,24 @@ func (w *objectWriter) start() {
 	}
 }
 
+// ready prepares for the next piece of the body: it begins the answer, or, when
+// that has begun, asks again whether the caller may read, so that a long
+// download ends soon after its key was revoked.
+func (w *objectWriter) ready() error {
+	if !w.started {
+		w.start()
+	} else if err := w.c.allowed(w.c.route); err != nil {
+		return err
+	}
+	w.c.patience()
+	return nil
+}
+
 // Write sends bytes.
 func (w *objectWriter) Write(p []byte) (int, error) {
-	w.start()
-	w.c.patience()
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
 	n, err := w.c.w.Write(p)
 	w.c.sent += int64(n)
 	return n, err
@@ -178,8 +192,9 @@ func (w *objectWriter) Write(p []byte) (int, error) {
 
 // ReadFrom sends what src gives, by sendfile where src is a file.
 func (w *objectWriter) ReadFrom(src io.Reader) (int64, error) {
-	w.start()
-	w.c.patience()
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
 	n, err := io.Copy(w.c.w, src)
 	w.c.sent += n
 	return n, err

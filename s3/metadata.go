@@ -79,6 +79,9 @@ func (c *call) readUserMeta() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !isToken(name) {
+			return nil, refuse(invalidArgument, "A metadata name must be the name of a header.")
+		}
 		if strings.HasPrefix(name, reservedMeta) {
 			return nil, refuse(invalidArgument, "Metadata names that begin with "+reservedMeta+" are reserved.")
 		}
@@ -113,6 +116,19 @@ func (c *call) metaHeaders() map[string][]string {
 		}
 	}
 	return found
+}
+
+// isToken tells whether a text can be the name of a header: RFC 9110 section
+// 5.6.2. net/http has seen to that for headers, but the parameters of a link
+// may hold anything.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func decodeMeta(value string) (string, error) {

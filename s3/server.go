@@ -89,6 +89,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
 	c := s.newCall(w, r)
 	defer c.end()
+	if r.ContentLength == 0 && r.Header.Get("Expect") == "100-continue" {
+		// There is nothing to withhold, so net/http says nothing. botocore reads
+		// the next answer on the connection wrongly without it.
+		w.WriteHeader(http.StatusContinue)
+	}
 	if err := c.run(); err != nil {
 		c.fail(err)
 	}

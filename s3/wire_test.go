@@ -166,6 +166,35 @@ func TestUnreadBodiesAreNoRequests(t *testing.T) {
 	s.want(200, request{method: "HEAD", target: "/pics"})
 }
 
+// A client that announces a body and never sends it gets its answer at once,
+// and the connection is closed, or it is cut by the pace of bodies. net/http
+// alone would wait for ever. CVE-2022-31028.
+func TestBodiesThatNeverCome(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.bucket("pics")
+	s.put("/pics/k", "hello")
+	for name, q := range map[string]request{
+		"get":     {method: "GET", target: "/pics/k", payload: sigv4.UnsignedPayload},
+		"list":    {method: "GET", target: "/pics", payload: sigv4.UnsignedPayload},
+		"missing": {method: "GET", target: "/pics/none", payload: sigv4.UnsignedPayload},
+		"denied":  {method: "GET", target: "/pics/k", anonymous: true},
+	} {
+		w := s.dial(t)
+		w.write(s.rawHead(q, 1<<20))
+		if a := w.must(); a.header.Get("Connection") != "close" {
+			t.Errorf("%s: %d, and the connection stays open", name, a.status)
+			continue
+		}
+		w.closed()
+	}
+	w := s.dial(t)
+	w.write(s.rawHead(request{method: "GET", target: "/pics/k", payload: sigv4.UnsignedPayload}, 5) + "12345")
+	if a := w.must(); a.status != 200 || a.header.Get("Connection") == "close" {
+		t.Error("a small body that came: ", a)
+	}
+}
+
 // security.md A5 and C1, over a raw socket.
 func TestContradictingRequests(t *testing.T) {
 	t.Parallel()

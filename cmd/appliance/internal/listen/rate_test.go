@@ -1,10 +1,12 @@
 package listen_test
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -109,5 +111,44 @@ func TestMinimumRate(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestBodiesThatNeverCome: a handler that does not read the body answers at
+// once, also when the body never comes, and the connection is closed behind
+// the answer. One that was read leaves the connection open.
+func TestBodiesThatNeverCome(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(listen.MinimumRate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/read" {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+		_, _ = io.WriteString(w, "answer")
+	})))
+	t.Cleanup(srv.Close)
+	for _, tc := range []struct {
+		request string
+		closed  bool
+	}{
+		{"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n", true},
+		{"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n", true},
+		{"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", true},
+		{"POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", false},
+		{"POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false},
+		{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", false},
+	} {
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second)) // a hang fails the test
+		_, _ = io.WriteString(conn, tc.request)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%q: %v", tc.request, err)
+		} else if resp.Close != tc.closed {
+			t.Errorf("%q: closed %v", tc.request, resp.Close)
+		}
+		conn.Close()
 	}
 }
