@@ -110,6 +110,7 @@ func (c *committer) next(waiting []*change) (taken int) {
 		}
 		return len(waiting)
 	}
+	c.store.keepReserve()
 	b := c.prepare(waiting)
 	c.commit(b)
 	return b.taken
@@ -281,7 +282,7 @@ func (c *committer) write(b *batch) error {
 	if applyErr != nil {
 		a.rollback()
 		c.behind = append(c.behind, todo...)
-		return c.applyFailed(applyErr)
+		return c.fellBehind(applyErr)
 	}
 	return nil
 }
@@ -295,6 +296,15 @@ func (c *committer) appendFailed(err error) error {
 	}
 	c.store.fail(err)
 	return c.store.writable()
+}
+
+// fellBehind gives the index its reserve when it has no room, and tries once
+// more with that.
+func (c *committer) fellBehind(err error) error {
+	if fault.CodeOf(err) == fault.NoSpace && c.store.spendReserve() {
+		return c.catchUp()
+	}
+	return c.applyFailed(err)
 }
 
 // applyFailed: the records are durable, so they will be applied before
@@ -375,7 +385,7 @@ func (c *committer) catchUp() error {
 	}
 	if err != nil {
 		a.rollback()
-		return c.applyFailed(err)
+		return c.fellBehind(err)
 	}
 	c.behind = nil
 	return nil

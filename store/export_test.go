@@ -42,12 +42,15 @@ func (s *Store) AllowSmallParts() {
 }
 
 // FillIndex lets the index have no room while full is set.
-func (s *Store) FillIndex(full *atomic.Bool) {
+func (s *Store) FillIndex(full *atomic.Bool) { s.LimitIndex(full.Load) }
+
+// LimitIndex lets the index have no room while full says so.
+func (s *Store) LimitIndex(full func() bool) {
 	s.committer.mu.Lock()
 	defer s.committer.mu.Unlock()
 	begin := s.committer.begin
 	s.committer.begin = func() (*index.Tx, error) {
-		if full.Load() {
+		if full() {
 			return nil, fault.New("index.Begin", fault.NoSpace, "", nil)
 		}
 		return begin()

@@ -24,6 +24,9 @@ const (
 	blobsDir    = "blobs"
 	segmentsDir = "segments"
 	indexFile   = "index.db"
+
+	// indexReserve is room for the index on a full disk, see spendReserve.
+	indexReserve = "index.reserve"
 )
 
 // openFolder takes the folder's lock, checks that the data folder and the blob

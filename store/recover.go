@@ -85,7 +85,7 @@ func (s *Store) replay(ctx context.Context, id [16]byte) error {
 			return err
 		}
 	}
-	s.rebuilt = from.Sequence == 0
+	s.rebuilt = from.Sequence == 0 && j.Position().Sequence > 0
 	if r.count > 0 {
 		s.log.Info("index brought up to date from the journal", "records", r.count)
 	}

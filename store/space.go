@@ -1,6 +1,9 @@
 package store
 
 import (
+	"errors"
+	"io/fs"
+
 	"larder/fault"
 	"larder/store/journal"
 )
@@ -33,6 +36,41 @@ func (s *Store) room(more int64) error {
 func noSpace() error {
 	return fault.New("store", fault.NoSpace, "", nil).
 		WithHint("The disk is full. Delete objects or make room; writing goes on by itself.")
+}
+
+// indexReserveBytes is enough for the index to follow some hundred deletions.
+const indexReserveBytes = 4 << 20
+
+// keepReserve makes the index's reserve when it is not there and there is room.
+// Failing to is no harm now. It belongs to the committer, and to Open before.
+func (s *Store) keepReserve() {
+	if s.reserved || s.room(indexReserveBytes) != nil {
+		return
+	}
+	f, err := s.fs.Create(indexReserve)
+	if errors.Is(err, fs.ErrExist) {
+		f, err = s.fs.OpenWrite(indexReserve)
+	}
+	if err == nil {
+		err = f.Preallocate(indexReserveBytes)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}
+	if s.reserved = err == nil; err != nil {
+		s.log.Warn("no room could be kept for the index on a full disk", "error", err)
+	}
+}
+
+// spendReserve gives the reserve's room to the index, so that deletions go on
+// where another program has filled the disk. It tells whether there was one.
+func (s *Store) spendReserve() bool {
+	s.reserved = false
+	if err := s.fs.Remove(indexReserve); err != nil {
+		return false
+	}
+	s.log.Warn("the disk is full: the index uses its reserve")
+	return true
 }
 
 // freesSpace tells whether a record only takes things away.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,4 +82,29 @@ func fillUp(s *store.Store) string {
 			return key
 		}
 	}
+}
+
+// TestDeletionsSpendTheIndexReserve fills the disk for the index, but for the
+// room that the reserve holds.
+func TestDeletionsSpendTheIndexReserve(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir)
+	makeBucket(t, s, "bucket")
+	put(t, s, "bucket", "k", []byte("x"))
+	reserve := filepath.Join(dir, "index.reserve")
+	reserved := func() bool {
+		info, err := os.Stat(reserve)
+		return err == nil && info.Size() == 4<<20
+	}
+	if !reserved() {
+		t.Fatal("there is no reserve")
+	}
+	s.LimitIndex(reserved)
+	remove(t, s, "bucket", "k")
+	if reserved() {
+		t.Error("the deletion did not need the reserve")
+	}
+	_, err := s.Head(t.Context(), "bucket", "k")
+	wantCode(t, err, fault.NoSuchKey)
 }

@@ -44,6 +44,7 @@ type Store struct {
 	reclaimer *reclaimer
 
 	minPart  int64                       // MinPartBytes, but for tests
+	reserved bool                        // index.reserve is there; the committer's
 	rebuilt  bool                        // the index was made again at this start
 	readOnly atomic.Pointer[fault.Error] // set once, never cleared
 	closing  sync.Once
@@ -97,10 +98,17 @@ func openOn(ctx context.Context, cfg Config, over func(vfs.FS) vfs.FS) (*Store, 
 		rows:    newRowCache(cfg.CacheRows),
 		minPart: MinPartBytes,
 	}
-	if err := s.open(ctx); err != nil {
+	err := s.open(ctx)
+	if fault.CodeOf(err) == fault.NoSpace && s.fs != nil && s.spendReserve() {
+		s.closeFiles()
+		s.index, s.journal, s.lock = nil, nil, nil
+		err = s.open(ctx)
+	}
+	if err != nil {
 		s.closeFiles()
 		return nil, err
 	}
+	s.keepReserve()
 	s.committer = newCommitter(s)
 	s.reclaimer = newReclaimer(s)
 	go s.committer.run()
