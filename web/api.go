@@ -83,12 +83,18 @@ func (c *Console) signed(r *http.Request) (auth.Caller, error) {
 }
 
 // checkPayload compares the body with the digest under the signature. A link
-// signs no body, so it is good for reading only.
+// and an unsigned payload prove no body, so they are good for reading only.
 func checkPayload(r *http.Request, req sigv4.Request) error {
-	if req.Presigned {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		switch {
+		case req.Presigned:
 			return fault.New("web.api", fault.Denied, "", nil).WithHint("A presigned link may only read.")
+		case req.PayloadHash == sigv4.UnsignedPayload:
+			return fault.New("web.api", fault.Denied, "", nil).
+				WithHint("An unsigned payload may only read: sign the SHA-256 of the body in x-amz-content-sha256.")
 		}
+	}
+	if req.Presigned {
 		return nil
 	}
 	body, err := io.ReadAll(r.Body)

@@ -38,10 +38,12 @@ func (x *exchange) query(name string) string { return x.r.URL.Query().Get(name) 
 
 func (x *exchange) form(name string) string { return x.r.PostForm.Get(name) }
 
-// show answers with a page. It is drawn whole before the first byte goes out.
+// show answers with a page. It is drawn whole before the first byte goes out,
+// also when the request's context is gone: net/http cancels it when the body
+// stalls, and an answer that is not drawn would go out as an empty 200.
 func (x *exchange) show(status int, page templ.Component) error {
 	var b bytes.Buffer
-	if err := page.Render(x.ctx(), &b); err != nil {
+	if err := page.Render(context.WithoutCancel(x.ctx()), &b); err != nil {
 		return err
 	}
 	x.w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -289,3 +289,24 @@ func TestWithoutScript(t *testing.T) {
 	c.do(chromedp.WaitVisible(chromedp.ID("f-user")))
 	c.calm("without script")
 }
+
+// TestThemeChangesAtOnce holds that no frame shows the fill of one theme below
+// the text of the other, in a browser that is allowed to move things.
+func TestThemeChangesAtOnce(t *testing.T) {
+	t.Parallel()
+	l := newLarder(t)
+	c := newChromium(t, l.serve(false).Listener.Addr().String())
+	c.open("/")
+	const colours = `(() => { const s = getComputedStyle(document.querySelector("main form .button-primary")); return s.backgroundColor + " " + s.color })()`
+	flip := func(theme string) string {
+		return evaluate[string](c, `document.documentElement.dataset.theme = "`+theme+`", `+colours)
+	}
+	for range 2 {
+		for theme, want := range map[string]string{"light": "rgb(163, 75, 26) rgb(255, 255, 255)", "dark": "rgb(230, 148, 92) rgb(27, 24, 21)"} {
+			if got := flip(theme); got != want {
+				t.Errorf("%s begins as %s, want %s", theme, got, want)
+			}
+		}
+	}
+	c.calm("after changing the theme")
+}

@@ -20,6 +20,7 @@ func hostile() []string {
 		"a/../b", "../x", "a//b", "//", "/", "/lead", "a%2Fb", "a%252Fb", "a?b=c#d", "a&b=c", "a b+c", ".", "..", "%", "%zz",
 		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "javascript:alert(1)", "{{.}}", "`${1}`",
 		"photo\u202egpj.exe", "zero\u200bwidth", "line\nbreak", "tab\there", "emoji 🫙", "e\u0301", "CON", `..\..\x`, "a;b", "a:b",
+		"fold\u202eer/x\u2066y", "line\nfolder +%41/z",
 		strings.Repeat("long/", 200) + "x",
 	}
 }
@@ -37,6 +38,9 @@ func TestHostileNamesSurviveEveryPage(t *testing.T) {
 		link, _ := a.doc.Find(`a.button-primary`).Attr("href")
 		if got := b.get(link).status(t, http.StatusOK); got.body != "body of "+key {
 			t.Errorf("download of %q gives %q", key, got.body)
+		}
+		if u, err := url.Parse(value(a, "object-path")); err != nil || u.Host != "nas.test:9000" || u.Path != "/hostile/"+key || u.RawQuery != "" || u.Fragment != "" {
+			t.Errorf("the address of %q is %q (%v)", key, value(a, "object-path"), err)
 		}
 		inert(t, a)
 	}
@@ -64,8 +68,33 @@ func folders(t *testing.T, b *browser, link string, depth int) {
 	})
 }
 
-// inert fails the test when a page holds something that runs, or a character
-// that turns the direction of text.
+// TestFilterWithinHostileFolders sends the search form of a folder whose name
+// no form value could carry as it is.
+func TestFilterWithinHostileFolders(t *testing.T) {
+	t.Parallel()
+	l, b := claimed(t)
+	l.bucket("hostile")
+	for _, folder := range []string{"fold\u202eer/", "line\nfolder +%41/", "plain/"} {
+		l.put("hostile", folder+"one", "")
+		l.put("hostile", folder+"two", "")
+		form := url.Values{"filter": {"o"}}
+		a := b.get(at("/objects", "hostile", folder))
+		a.doc.Find(".search input[type=hidden]").Each(func(_ int, s *goquery.Selection) {
+			form.Set(s.AttrOr("name", ""), s.AttrOr("value", ""))
+		})
+		found := b.get("/objects?"+form.Encode()).status(t, http.StatusOK).has(t, "1 entry")
+		inert(t, found)
+		if link := found.doc.Find(".main-cell a").AttrOr("href", ""); link != at("/objects/show", "hostile", folder+"one") {
+			t.Errorf("the search in %q finds %q", folder, link)
+		}
+		if prefix, err := url.PathUnescape(a.doc.Find("#uploads").AttrOr("data-prefix", "")); err != nil || prefix != folder {
+			t.Errorf("uploads into %q go to %q (%v)", folder, prefix, err)
+		}
+	}
+}
+
+// inert fails the test when a page holds something that runs, or, in its text
+// or an attribute, a character that turns the direction of text.
 func inert(t *testing.T, a *answer) {
 	t.Helper()
 	a.doc.Find("*").Each(func(_ int, s *goquery.Selection) {
@@ -73,17 +102,21 @@ func inert(t *testing.T, a *answer) {
 			if strings.HasPrefix(attr.Key, "on") || attr.Key == "style" || strings.HasPrefix(strings.ToLower(attr.Val), "javascript:") {
 				t.Errorf("%s has %s=%q", a.Request.URL, attr.Key, attr.Val)
 			}
+			if strings.ContainsAny(attr.Val, turning) {
+				t.Errorf("%s has a control character in %s=%q", a.Request.URL, attr.Key, attr.Val)
+			}
 		}
 	})
 	if n := a.doc.Find("script:not([src]), style, iframe, object, embed, img").Length(); n > 0 {
 		t.Errorf("%s has %d elements that could run or load", a.Request.URL, n)
 	}
-	shown := a.doc.Clone()
-	shown.Find("input, a").Each(func(_ int, s *goquery.Selection) { s.RemoveAttr("value"); s.RemoveAttr("href") })
-	if strings.ContainsAny(shown.Text(), "\u202e\u200b") {
+	if strings.ContainsAny(a.doc.Text()+a.body, turning) {
 		t.Errorf("%s shows a control character as it is", a.Request.URL)
 	}
 }
+
+// turning are the controls of direction, and a space without width.
+const turning = "\u200b\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 func TestBrowse(t *testing.T) {
 	t.Parallel()

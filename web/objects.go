@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"larder/auth/sigv4"
 	"larder/store"
 	"larder/web/view"
 )
@@ -19,7 +20,7 @@ import (
 const pageSize = 50
 
 func (c *Console) showObjects(x *exchange) error {
-	at, filter, after := x.place(), x.query("filter"), x.query("after")
+	at, filter, after := x.searched(), x.query("filter"), x.query("after")
 	if at.key != "" && !strings.HasSuffix(at.key, "/") {
 		return x.redirect(at.link("/objects/show"))
 	}
@@ -53,11 +54,11 @@ func (c *Console) browser(x *exchange, at place) view.Browser {
 	}
 	return view.Browser{
 		Title: title, Bucket: at.bucket, Crumbs: at.crumbs(), Here: at.link("/objects"),
-		HereHidden: []view.Hidden{{Name: "bucket", Value: at.bucket}, {Name: "key", Value: at.key}},
+		HereHidden: []view.Hidden{{Name: "bucket", Value: at.bucket}, {Name: "folder", Value: at.pick()}},
 		PickAction: at.link("/objects/pick"), NewFolder: at.link("/objects/folder"), NewKey: "/keys/new?" + query("bucket", at.bucket),
 		UploadURL: place{bucket: at.bucket}.link("/objects/upload") + "&key=",
 		MayURL:    place{bucket: at.bucket}.link("/objects/may") + "&key=",
-		Prefix:    at.key, MaxBytes: strconv.FormatInt(store.MaxPutBytes, 10), S3URL: x.s3URL(),
+		Prefix:    sigv4.Encode(at.key, true), MaxBytes: strconv.FormatInt(store.MaxPutBytes, 10), S3URL: x.s3URL(),
 	}
 }
 
@@ -111,7 +112,7 @@ func (c *Console) showObject(x *exchange) error {
 	}
 	return x.show(http.StatusOK, view.ObjectPage(x.shell("buckets", at.base()), view.Object{
 		Crumbs: at.crumbs(), Name: at.base(), Facts: objectFacts(info), Meta: metaFacts(info.Meta),
-		Download: at.link("/objects/download"), Delete: at.link("/objects/delete"), Path: "s3://" + at.bucket + "/" + at.key,
+		Download: at.link("/objects/download"), Delete: at.link("/objects/delete"), Address: x.s3URL() + "/" + at.bucket + "/" + sigv4.Encode(at.key, true),
 	}))
 }
 

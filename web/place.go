@@ -24,6 +24,16 @@ func (p place) link(path string) string {
 // placeOf reads a place from the query.
 func (x *exchange) place() place { return place{bucket: x.query("bucket"), key: x.query("key")} }
 
+// searched is place, or the folder that the search form names: percent-encoded
+// as a pick is, since its value stands in the page.
+func (x *exchange) searched() place {
+	at := x.place()
+	if folder, err := url.QueryUnescape(x.query("folder")); err == nil && folder != "" {
+		at.key = folder
+	}
+	return at
+}
+
 // folder is the part of the key up to and with its last slash but a closing
 // one: the folder that the object or folder stands in.
 func (p place) folder() place {

@@ -1,11 +1,17 @@
 package web_test
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"larder/admin"
 	"larder/web"
@@ -235,5 +241,37 @@ func TestFlashCannotBeForged(t *testing.T) {
 	b.http.Jar.SetCookies(u, []*http.Cookie{{Name: "larder-t-flash", Value: "Z29vZAphbGwgZ29uZQ.00112233445566778899aabbccddeeff", Path: "/"}})
 	if a := b.get("/").status(t, http.StatusOK); strings.Contains(a.body, "all gone") {
 		t.Error("a planted message was shown")
+	}
+}
+
+// TestStalledForm sends half a form. When the server's patience ends, net/http
+// takes the request's context away, and yet the answer is an error.
+func TestStalledForm(t *testing.T) {
+	t.Parallel()
+	l, _ := claimed(t)
+	gone := make(chan bool, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		l.web.ServeHTTP(w, r)
+		gone <- r.Context().Err() != nil
+	}))
+	t.Cleanup(s.Close)
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /login HTTP/1.1\r\nHost: nas.test\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nuser=admin")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(page), "cut on the way") {
+		t.Errorf("status %d, %v: %s", resp.StatusCode, err, page)
+	}
+	if !<-gone {
+		t.Error("the context was still there, so nothing was tried")
 	}
 }

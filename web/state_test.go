@@ -1,13 +1,17 @@
 package web_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"larder/admin"
+	"larder/auth/sigv4"
 	"larder/store"
 	"larder/web"
 	"larder/web/view"
@@ -178,4 +182,56 @@ func TestAdminAPI(t *testing.T) {
 		status(t, http.StatusForbidden)
 	b.do(http.MethodPost, "/api/v1/buckets", body(), "Content-Type", "application/json", "X-Larder-Form", b.token("/")).status(t, http.StatusCreated)
 	b.get("/buckets").has(t, "by-api")
+}
+
+// TestAdminAPISigned changes something with a signature: the body must be under
+// it. To read, it need not.
+func TestAdminAPISigned(t *testing.T) {
+	t.Parallel()
+	_, b := claimed(t)
+	shown := makeKey(t, b, "name", "signer", "rights", "full")
+	id, secret := value(shown, "key-id"), value(shown, "key-secret")
+	b.http = &http.Client{}
+	const body = `{"name":"by-signature"}`
+	sum := sha256.Sum256([]byte(body))
+	for _, c := range []struct {
+		method, path, payload, text string
+		want                        int
+	}{
+		{http.MethodGet, "/api/v1/summary", sigv4.UnsignedPayload, "", http.StatusOK},
+		{http.MethodGet, "/api/v1/summary", sigv4.EmptyPayload, "", http.StatusOK},
+		{http.MethodPost, "/api/v1/buckets", sigv4.UnsignedPayload, "An unsigned payload may only read", http.StatusForbidden},
+		{http.MethodDelete, "/api/v1/buckets/none", sigv4.UnsignedPayload, "An unsigned payload may only read", http.StatusForbidden},
+		{http.MethodPost, "/api/v1/buckets", "", "x-amz-content-sha256", http.StatusBadRequest},
+		{http.MethodPost, "/api/v1/buckets", sigv4.EmptyPayload, "not the one whose SHA-256", http.StatusBadRequest},
+		{http.MethodPost, "/api/v1/buckets", sigv4.UnsignedChunksAndTrailer, "not the one whose SHA-256", http.StatusBadRequest},
+		{http.MethodPost, "/api/v1/buckets", hex.EncodeToString(sum[:]), "by-signature", http.StatusCreated},
+	} {
+		text := body
+		if c.method != http.MethodPost {
+			text = ""
+		}
+		header := append(signature(b.base, c.method, c.path, c.payload, id, secret), "Content-Type", "application/json")
+		a := b.do(c.method, c.path, strings.NewReader(text), header...)
+		if a.StatusCode != c.want || !strings.Contains(a.body, c.text) {
+			t.Errorf("%s %s with payload %q: %d %s", c.method, c.path, c.payload, a.StatusCode, a.body)
+		}
+	}
+}
+
+// signature is the header of a request as an AWS client signs it.
+func signature(base, method, path, payload, id, secret string) []string {
+	stamp := time.Now().UTC().Format(sigv4.TimeFormat)
+	scope := stamp[:8] + "/us-east-1/" + sigv4.Service + "/aws4_request"
+	host, signed := strings.TrimPrefix(base, "http://"), "host;x-amz-content-sha256;x-amz-date"
+	text, header := "host:"+host+"\nx-amz-content-sha256:"+payload+"\nx-amz-date:"+stamp+"\n", []string{"X-Amz-Date", stamp}
+	if payload == "" {
+		text, signed = "host:"+host+"\nx-amz-date:"+stamp+"\n", "host;x-amz-date"
+	} else {
+		header = append(header, "X-Amz-Content-Sha256", payload)
+	}
+	sum := sha256.Sum256([]byte(method + "\n" + path + "\n\n" + text + "\n" + signed + "\n" + payload))
+	key := sigv4.DeriveKey(secret, stamp[:8], "us-east-1", sigv4.Service)
+	proof := sigv4.Sign(key, sigv4.Algorithm+"\n"+stamp+"\n"+scope+"\n"+hex.EncodeToString(sum[:]))
+	return append(header, "Authorization", sigv4.Algorithm+" Credential="+id+"/"+scope+", SignedHeaders="+signed+", Signature="+proof)
 }

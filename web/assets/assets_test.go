@@ -127,6 +127,29 @@ func TestContrast(t *testing.T) {
 	}
 }
 
+// TestColoursDoNotMove holds that no transition touches a colour, and that a
+// filled button takes its pair of tokens in every state that it names.
+func TestColoursDoNotMove(t *testing.T) {
+	t.Parallel()
+	css := read(t, "css/*.css")
+	for _, m := range regexp.MustCompile(`transition(?:-property)?:\s*([^;}]+)`).FindAllStringSubmatch(css, -1) {
+		if m[1] != "none !important" && m[1] != "inline-size var(--quick)" {
+			t.Errorf("a transition of %s", m[1])
+		}
+	}
+	states := map[string]string{"": "accent", ":hover": "accent-strong"}
+	for _, m := range regexp.MustCompile(`\.button-primary([^ ,{]*)[^{}]*\{([^}]*)\}`).FindAllStringSubmatch(css, -1) {
+		fill, known := states[m[1]]
+		if !known || !strings.Contains(m[2], "background: var(--"+fill+");") || !strings.Contains(m[2], " color: var(--on-accent);") {
+			t.Errorf("the primary button%s is {%s}", m[1], m[2])
+		}
+		delete(states, m[1])
+	}
+	if len(states) != 0 {
+		t.Errorf("no rule for the primary button's states %v", states)
+	}
+}
+
 func tokens(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	light, dark = map[string]string{}, map[string]string{}

@@ -29,7 +29,7 @@ type Browser struct {
 	NewKey        string // makes a key for the bucket
 	UploadURL     string // of this bucket; the key is appended
 	MayURL        string // asks whether an upload would be taken; the key is appended
-	Prefix        string
+	Prefix        string // percent-encoded
 	MaxBytes      string // of one upload, in digits
 	S3URL         string
 	Empty         bool // nothing in the folder at all, as opposed to nothing that fits the filter
@@ -41,5 +41,5 @@ type Object struct {
 	Name, Icon       string
 	Facts, Meta      []Fact
 	Download, Delete string
-	Path             string // s3://bucket/key
+	Address          string // at the S3 port, the key percent-encoded
 }

@@ -825,7 +825,7 @@ func ObjectPage(s Shell, p Object) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = CopyField("object-path", "Address for S3 clients", p.Path).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = CopyField("object-path", "Address for S3 clients", p.Address).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -274,7 +274,7 @@ const cancel = (item) => {
 const add = (file, name) => {
   const row = panel.querySelector("[data-upload-row]").content.firstElementChild.cloneNode(true);
   row.querySelector(".upload-name").textContent = inert(name);
-  const item = { file, key: panel.dataset.prefix + name, row, sent: 0, state: "waiting", replace: false };
+  const item = { file, key: decodeURIComponent(panel.dataset.prefix) + name, row, sent: 0, state: "waiting", replace: false };
   row.querySelector("button").addEventListener("click", () => {
     cancel(item);
     drawSum();
