@@ -16,7 +16,6 @@ need restic restic
 need rclone rclone
 need s3cmd s3cmd
 need aws awscli
-need git-lfs git-lfs
 need strace strace
 need node nodejs
 need npm npm
