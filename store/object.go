@@ -120,8 +120,8 @@ func (s *Store) pieces(e *entry) ([]piece, error) {
 	return pieces, nil
 }
 
-// findPieces asks for one body at a time: index.Bodies takes a missing one for
-// damage, and here it may be that the version was replaced meanwhile.
+// findPieces asks for one body at a time, each once. It returns nil when one is
+// missing: the version was replaced meanwhile.
 func (s *Store) findPieces(extents []journal.Extent) ([]piece, error) {
 	known := make(map[uint64]index.Body, len(extents))
 	pieces := make([]piece, len(extents))

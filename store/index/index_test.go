@@ -159,12 +159,6 @@ func TestMoreReads(t *testing.T) {
 	must(t, tx.PutBucket(index.Bucket{ID: 9, Name: "another"}))
 	must(t, tx.Commit())
 
-	bodies, err := x.Bodies([]uint64{6, 5, 6})
-	if want := []index.Body{someBlob, someBody, someBlob}; err != nil || !reflect.DeepEqual(bodies, want) {
-		t.Errorf("bodies: %+v, %v", bodies, err)
-	}
-	_, err = x.Bodies([]uint64{5, 99})
-	wantCode(t, err, fault.Corrupt)
 	buckets, err := x.Buckets()
 	if want := []index.Bucket{{ID: 9, Name: "another"}, someBucket}; err != nil || !reflect.DeepEqual(buckets, want) {
 		t.Errorf("buckets: %+v, %v", buckets, err)

@@ -136,26 +136,6 @@ func (c *conn) body(sequence uint64) (Body, bool, error) {
 	})
 }
 
-// bodies appends the bodies of these sequences to out, in their order. All of
-// them must be there.
-func (c *conn) bodies(out []Body, sequences []uint64) ([]Body, error) {
-	const op = "index.Bodies"
-	err := c.page(op, func() error {
-		for _, sequence := range sequences {
-			b, found, err := c.body(sequence)
-			if err != nil {
-				return err
-			}
-			if !found {
-				return corrupt(op, strconv.FormatUint(sequence, 10), errMissing)
-			}
-			out = append(out, b)
-		}
-		return nil
-	})
-	return out, err
-}
-
 func (c *conn) hasBlob(id string) (bool, error) {
 	s := c.use(selectBlob)
 	s.BindText(1, id)

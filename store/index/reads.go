@@ -39,23 +39,6 @@ func (x *Index) Body(sequence uint64) (Body, bool, error) {
 	return find(x, "index.Body", func(c *conn) (Body, bool, error) { return c.body(sequence) })
 }
 
-// Bodies returns where many bodies lie, in the order asked for. It is
-// fault.Corrupt when one of them is unknown.
-func (x *Index) Bodies(sequences []uint64) ([]Body, error) {
-	out := make([]Body, 0, len(sequences))
-	for len(sequences) > 0 {
-		n := min(len(sequences), maxRun)
-		more, err := with(x, "index.Bodies", func(c *conn) ([]Body, error) {
-			return c.bodies(out, sequences[:n])
-		})
-		if err != nil {
-			return nil, err
-		}
-		out, sequences = more, sequences[n:]
-	}
-	return out, nil
-}
-
 // HasBlob tells whether any body lies in the blob file with this id.
 func (x *Index) HasBlob(id string) (bool, error) {
 	return with(x, "index.HasBlob", func(c *conn) (bool, error) { return c.hasBlob(id) })
