@@ -69,7 +69,7 @@ func TestAuditEveryChange(t *testing.T) {
 	}
 }
 
-// TestAuditTampering is J6: whatever is done to the log without secret.key
+// TestAuditTampering: whatever is done to the log without secret.key
 // shows, and the first wrong entry is named.
 func TestAuditTampering(t *testing.T) {
 	t.Parallel()

@@ -171,7 +171,7 @@ func TestCloseTwiceAndUseAfterwards(t *testing.T) {
 	wantCode(t, err, fault.Unavailable)
 }
 
-// TestWrongSecretKey is J2 of the test catalogue.
+// TestWrongSecretKey: a wrong or missing secret.key fails closed, with a message.
 func TestWrongSecretKey(t *testing.T) {
 	t.Parallel()
 	f := open(t)

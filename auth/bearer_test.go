@@ -275,7 +275,8 @@ func TestFloodFromManyAddresses(t *testing.T) {
 	close(turn)
 }
 
-// TestRevokedDuringTheCheck is G8.
+// TestRevokedDuringTheCheck: a check that was under way when its key was
+// revoked lets nobody in.
 func TestRevokedDuringTheCheck(t *testing.T) {
 	t.Parallel()
 	for name, revoke := range map[string]func(*fixture, string) error{
@@ -302,7 +303,7 @@ func TestRevokedDuringTheCheck(t *testing.T) {
 	}
 }
 
-// TestMadeAgain is E8: a key that is made again with an old id is another one.
+// TestMadeAgain: a key that is made again with an old id is another one.
 func TestMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -35,7 +35,7 @@ func (f *fixture) bytes(t *testing.T) []byte {
 	return out
 }
 
-// TestSecretsStayInMemory is J1 and J4: no secret that passed through is in a
+// TestSecretsStayInMemory: no secret that passed through is in a
 // file of the database or in the log, in clear or encoded, while it runs, after
 // deletions and after Close.
 func TestSecretsStayInMemory(t *testing.T) {

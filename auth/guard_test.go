@@ -127,7 +127,7 @@ func lost(t *testing.T, f *fixture, all map[string]auth.Caller) []string {
 	return []string{"key disabled", "key deleted", "key expired", "user deleted"}
 }
 
-// TestMatrix is E1: every sort of caller and every action, on one object, on a
+// TestMatrix: every sort of caller and every action, on one object, on a
 // restic lock and on no object, against the table in testdata.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ func TestNobodyIsDeniedEverything(t *testing.T) {
 	}
 }
 
-// TestPrefixes is E2 and E5.
+// TestPrefixes: a prefix ends at a slash, and a listing stays within it.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -66,7 +66,7 @@ func TestLimiterFailuresAreCheaper(t *testing.T) {
 	})
 }
 
-// TestLimiterIPv6 is the IPv6 part of G1: addresses of one /64 share a bucket,
+// TestLimiterIPv6: addresses of one /64 share a bucket,
 // and many /64s of one /48 share a wider one.
 func TestLimiterIPv6(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestLimiterIPv6(t *testing.T) {
 	})
 }
 
-// TestLimiterRequests is G9: whoever authenticates is not throttled, neither by
+// TestLimiterRequests: whoever authenticates is not throttled, neither by
 // the number of requests nor by the failures of others.
 func TestLimiterRequests(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestLimiterRefundIsCapped(t *testing.T) {
 	})
 }
 
-// TestLimiterTable is G3: the table does not grow, a flood of addresses does
+// TestLimiterTable: the table does not grow, a flood of addresses does
 // not reset an offender, and newcomers without a place share a bucket.
 func TestLimiterTable(t *testing.T) {
 	t.Parallel()

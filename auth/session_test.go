@@ -71,7 +71,7 @@ func TestSessionLifetime(t *testing.T) {
 	}
 }
 
-// TestSessionsEnd is F5: what ends a session ends it at once.
+// TestSessionsEnd: what ends a session ends it at once.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *fixture, token string) error{
@@ -181,7 +181,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLoginRefuses is G5: the same answer and the same bcrypt for an unknown
+// TestLoginRefuses: the same answer and the same bcrypt for an unknown
 // user and for a wrong password.
 func TestLoginRefuses(t *testing.T) {
 	t.Parallel()
@@ -206,7 +206,8 @@ func TestLoginRefuses(t *testing.T) {
 	}
 }
 
-// TestPasswordChangedDuringLogin is G8 for people.
+// TestPasswordChangedDuringLogin: a login that was under way when the password
+// changed lets nobody in.
 func TestPasswordChangedDuringLogin(t *testing.T) {
 	t.Parallel()
 	f := open(t)

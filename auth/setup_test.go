@@ -11,7 +11,7 @@ import (
 
 const password = auth.Secret("correct horse")
 
-// TestSetupOnce is F11: of many racing set-ups exactly one succeeds.
+// TestSetupOnce: of many racing set-ups exactly one succeeds.
 func TestSetupOnce(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -179,7 +179,7 @@ func TestUsers(t *testing.T) {
 	f.user(t, "ann", auth.RoleAdmin)
 	_, err := f.CreateUser(t.Context(), "ann", password, auth.RoleViewer)
 	wantCode(t, err, fault.UserExists)
-	for _, name := range []string{"", "Ann", "ann ", " ann", "1ann", "ann\x00", "änn", "\uff41nn", "-ann", strings.Repeat("a", 33)} { // E9
+	for _, name := range []string{"", "Ann", "ann ", " ann", "1ann", "ann\x00", "änn", "\uff41nn", "-ann", strings.Repeat("a", 33)} { // twins of a name, or none
 		_, err := f.CreateUser(t.Context(), name, password, auth.RoleViewer)
 		wantCode(t, err, fault.InvalidArgument)
 	}

@@ -101,8 +101,7 @@ func impostors() []impostor {
 	}
 }
 
-// The matrix of security.md A1: every route refuses every kind of bad
-// credentials, and nothing happens.
+// Every route refuses every kind of bad credentials, and nothing happens.
 func TestEveryRouteRefusesEveryImpostor(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -162,7 +161,7 @@ func (s *stack) checkMatrix() {
 	}
 }
 
-// E1: a key of another bucket may do nothing here, and learns nothing.
+// A key of another bucket may do nothing here, and learns nothing.
 func TestEveryRouteRefusesAPowerlessKey(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -195,7 +194,7 @@ func TestEveryRouteRefusesAPowerlessKey(t *testing.T) {
 	s.checkMatrix()
 }
 
-// E3, CVE-2026-39360: a copy is a read of its source.
+// CVE-2026-39360: a copy is a read of its source.
 func TestCopyNeedsTheRightToRead(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -220,7 +219,7 @@ func TestAppendOnlyKeys(t *testing.T) {
 	s.holds("/pics/data/1", "a")
 }
 
-// BR-13: any region, also none that AWS has.
+// Clients that cannot be told a region (minio-java#289) send any region, also none that AWS has.
 func TestAnyRegion(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -232,7 +231,7 @@ func TestAnyRegion(t *testing.T) {
 	}
 }
 
-// BR-14: clients fall back to version 4 when they are told so.
+// s3cmd (minio#987) and old backup boxes speak version 2: clients fall back to version 4 when they are told so.
 func TestVersion2IsToldToUseVersion4(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -243,7 +242,7 @@ func TestVersion2IsToldToUseVersion4(t *testing.T) {
 	}
 }
 
-// BR-10.
+// Proxies change or drop an Accept-Encoding that was signed, litestream#1424.
 func TestAcceptEncodingChangedOnTheWay(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -305,7 +304,7 @@ func TestBearer(t *testing.T) {
 	s.holds("/pics/k", "hello")
 }
 
-// A8 to A11, K1: links of the server's own making.
+// Links of the server's own making.
 func TestPresignedLinks(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -368,7 +367,7 @@ func TestPresignedHeadersInTheQuery(t *testing.T) {
 	s.holds("/pics/k", "hello")
 }
 
-// C5: a flood of parameters costs nothing.
+// A flood of parameters costs nothing.
 func TestFloodsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

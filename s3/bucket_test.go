@@ -31,7 +31,7 @@ func TestBuckets(t *testing.T) {
 	s.refused(404, "NoSuchBucket", request{method: "GET", target: "/pics?location"})
 }
 
-// BR-33: absent settings answer their own code, unknown ones 501, and nothing
+// Clients probe (kopia#913): absent settings answer their own code, unknown ones 501, and nothing
 // falls through to a listing.
 func TestSubresources(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestSubresourcesChangeNothing(t *testing.T) {
 	s.refused(405, "MethodNotAllowed", request{method: "TRACE", target: "/pics/k"})
 }
 
-// BR-40.
+// Media servers send canned ACLs with every upload, mastodon#17978.
 func TestACLs(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

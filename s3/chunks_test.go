@@ -143,7 +143,7 @@ func TestUnsignedChunks(t *testing.T) {
 	}
 }
 
-// security.md B1 to B4 for the framing alone.
+// The framing alone, without signatures of requests.
 func TestBrokenFraming(t *testing.T) {
 	t.Parallel()
 	good := "5\r\nhello\r\n0\r\n\r\n"

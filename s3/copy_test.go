@@ -43,7 +43,7 @@ func TestCopyObject(t *testing.T) {
 	}
 }
 
-// security.md D6.
+// Sources that name nothing, or nothing that can be copied; never a 5xx.
 func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

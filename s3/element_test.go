@@ -19,7 +19,7 @@ func TestParseDelete(t *testing.T) {
 	}
 }
 
-// security.md D1 and D2.
+// Bombs, entities, depths and other documents that no client sends.
 func TestXMLIsRefused(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("<a>", 10_000) + strings.Repeat("</a>", 10_000)

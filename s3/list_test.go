@@ -51,7 +51,7 @@ func (s *stack) fill(keys ...string) {
 	}
 }
 
-// BR-15: with and without the slash behind the bucket.
+// minio-go sends a slash behind the bucket, the AWS SDKs do not: with and without the slash behind the bucket.
 func TestListingOfAnEmptyBucket(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -106,7 +106,7 @@ func TestListVersions1And2(t *testing.T) {
 	}
 }
 
-// BR-21 and RS-03: every page but the last says where the next one begins.
+// A page that is cut off without a token makes clients loop (restic#3083): every page but the last says where the next one begins.
 func TestListingPages(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -164,7 +164,7 @@ func (s *stack) pagesV1(delimiter string, size int) (all []string) {
 	return nil
 }
 
-// BR-20.
+// The alphabet of encoding-type=url, in every field of an answer.
 func TestListingEncodings(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -184,7 +184,7 @@ func TestListingEncodings(t *testing.T) {
 	s.refused(400, "InvalidArgument", request{method: "GET", target: "/pics?encoding-type=base64"})
 }
 
-// security.md D7.
+// Parameters out of bounds and tokens that are not ours.
 func TestListingRefuses(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -218,7 +218,7 @@ func TestListObjectVersions(t *testing.T) {
 	s.want(204, request{method: "DELETE", target: "/pics/a?versionId=null"})
 }
 
-// BR-39 and RS-12.
+// Backup boxes fill their list of buckets from it (minio#9260), with pages.
 func TestListBuckets(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

@@ -83,7 +83,7 @@ func TestMultipartUpload(t *testing.T) {
 	}
 }
 
-// security.md D2 and RS-09.
+// Lists of parts that are no upload's, and an upload without any.
 func TestCompleteRefuses(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -152,7 +152,7 @@ func TestUploadPartRefuses(t *testing.T) {
 	s.refused(404, "NoSuchUpload", request{method: "DELETE", target: "/pics/k?uploadId=" + id})
 }
 
-// BR-24.
+// Docker's registry finds its uploads again by these (rustfs#5716).
 func TestListPartsAndUploads(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -190,7 +190,7 @@ func TestListPartsAndUploads(t *testing.T) {
 	s.refused(400, "InvalidArgument", request{method: "GET", target: "/pics/a/k?max-parts=x&uploadId=" + id})
 }
 
-// BR-26.
+// Large copies on the server, by ranges (nextcloud/server#42068).
 func TestUploadPartCopy(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -223,7 +223,7 @@ func TestUploadPartCopy(t *testing.T) {
 	s.holds("/pics/k", "234")
 }
 
-// BR-06 and BR-07: checksums of multipart objects.
+// Checksums of multipart objects.
 func TestMultipartChecksums(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

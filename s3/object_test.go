@@ -59,7 +59,7 @@ func TestAnswersAreSafeInABrowser(t *testing.T) {
 	s.refused(403, "AccessDenied", request{method: "GET", target: "/pics/x.html", anonymous: true, change: cookie})
 }
 
-// BR-16 and BR-18: keys are data. They are never cleaned, and never folders.
+// A key may be another one's folder (versitygw#137): keys are data. They are never cleaned, and never folders.
 func TestKeysAreKeptByteForByte(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -77,7 +77,7 @@ func TestKeysAreKeptByteForByte(t *testing.T) {
 	s.holds("/pics/a%2Fb%2Fc", "body of a/b/c")
 }
 
-// security.md D3.
+// Keys over the limit, and bytes that XML or UTF-8 cannot carry.
 func TestKeysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -105,7 +105,7 @@ func TestSystemHeadersAreKept(t *testing.T) {
 	}
 }
 
-// RS-07 and security.md D4.
+// Metadata beyond ASCII, over the limit, and under reserved names.
 func TestUserMetadata(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -133,7 +133,7 @@ func TestUserMetadata(t *testing.T) {
 	s.gone("/pics/over")
 }
 
-// BR-35.
+// Ranges as AWS answers them, also those that make no sense (versitygw#1120).
 func TestRanges(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -220,7 +220,7 @@ func TestReadConditions(t *testing.T) {
 	}
 }
 
-// RS-04 and BR-28.
+// Conditions as AWS decides them; leases rely on them (litestream, silo#10).
 func TestWriteConditions(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

@@ -70,7 +70,7 @@ func TestParseTargetRefuses(t *testing.T) {
 	}
 }
 
-// BR-35 and security.md D5.
+// Ranges as AWS reads them, and floods of them.
 func TestParseRange(t *testing.T) {
 	t.Parallel()
 	whole := s3.Span{N: 100}
@@ -153,7 +153,7 @@ func TestParseCopySource(t *testing.T) {
 	}
 }
 
-// BR-20: the alphabet of encoding-type=url.
+// The alphabet of encoding-type=url.
 func TestEncodeListed(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -197,7 +197,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// BR-03.
+// aws-chunked is framing and not an encoding of the object (versitygw#2398).
 func TestStripChunked(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

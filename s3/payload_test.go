@@ -91,7 +91,7 @@ func (u *upload) wire(f *framer) string {
 	return f.end()
 }
 
-// BR-01 and clients.md rule 1: all five modes, over both protocols, with and
+// All five modes, over both protocols, with and
 // without a Content-Length.
 func TestPayloadModes(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func (s *stack) chunkedMode(mode, body string) {
 	}
 }
 
-// BR-03.
+// aws-chunked is framing and not an encoding of the object (versitygw#2398).
 func TestChunkedIsNoContentEncoding(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -143,7 +143,7 @@ func TestChunkedIsNoContentEncoding(t *testing.T) {
 	}
 }
 
-// security.md B1 to B6: nothing is stored, the old object stays, and the next
+// Nothing is stored, the old object stays, and the next
 // request works.
 func TestBrokenUploadsStoreNothing(t *testing.T) {
 	t.Parallel()
@@ -219,7 +219,7 @@ func TestPlainBodiesInTheWrongMode(t *testing.T) {
 	s.gone("/pics/k")
 }
 
-// security.md B5: the default takes unsigned payloads over plain HTTP, the
+// The default takes unsigned payloads over plain HTTP, the
 // setting refuses them, but not from the machine itself.
 func TestRefuseUnsigned(t *testing.T) {
 	t.Parallel()

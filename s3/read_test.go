@@ -146,7 +146,7 @@ func TestRacingCreates(t *testing.T) {
 	}
 }
 
-// security.md J4: one line a request, and no secret in any.
+// One line a request, and no secret in any.
 func TestLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

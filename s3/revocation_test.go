@@ -11,7 +11,7 @@ import (
 	"larder/auth/sigv4"
 )
 
-// security.md K1: a download that runs when its key is revoked is cut off, and
+// A download that runs when its key is revoked is cut off, and
 // never looks whole.
 func TestRevocationCutsDownloads(t *testing.T) {
 	t.Parallel()

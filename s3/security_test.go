@@ -10,7 +10,7 @@ import (
 	"larder/s3"
 )
 
-// CVE-2026-54917, security.md A16: a key of one bucket reaches no other one,
+// CVE-2026-54917: a key of one bucket reaches no other one,
 // however its path is written.
 func TestDotsReachNoOtherBucket(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestDotsReachNoOtherBucket(t *testing.T) {
 	s.holds("/secret/k", "secret")
 }
 
-// CVE-2026-35605, security.md E2: a prefix ends at a slash.
+// CVE-2026-35605: a prefix ends at a slash.
 func TestPrefixGrantsEndAtASlash(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -42,13 +42,13 @@ func TestPrefixGrantsEndAtASlash(t *testing.T) {
 		s.refused(403, "AccessDenied", request{method: "PUT", target: target, body: "x", as: &key})
 		s.refused(403, "AccessDenied", request{method: "GET", target: target, as: &key})
 	}
-	for _, query := range []string{"", "prefix=", "prefix=p", "prefix=photos2/", "delimiter=/"} { // E5
+	for _, query := range []string{"", "prefix=", "prefix=p", "prefix=photos2/", "delimiter=/"} {
 		s.refused(403, "AccessDenied", request{method: "GET", target: "/pics?" + query, as: &key})
 	}
 	s.want(200, request{method: "GET", target: "/pics?prefix=photos/", as: &key})
 }
 
-// CVE-2022-31028 and security.md G9: failures are limited, with an answer that
+// CVE-2022-31028: failures are limited, with an answer that
 // makes SDKs wait.
 func TestFailuresAreLimited(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestFailuresAreLimited(t *testing.T) {
 	t.Error("200 guesses were not limited")
 }
 
-// BR-12 is planned; until then a preflight is refused without side effects.
+// CORS is planned; until then a preflight is refused without side effects.
 func TestPreflightIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -129,7 +129,7 @@ func TestLimitsForTheListener(t *testing.T) {
 	}
 }
 
-// security.md A4: two lines of one metadata name are joined in the signature
+// Two lines of one metadata name are joined in the signature
 // and in use.
 func TestRepeatedMetadataIsJoined(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,7 @@ func (s *stack) rawHead(q request, length int64, lines ...string) string {
 	return b.String() + "\r\n"
 }
 
-// security.md B9: who may not, and what cannot be, is refused before the body
+// Who may not, and what cannot be, is refused before the body
 // is asked for.
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestExpectContinue(t *testing.T) {
 	s.holds("/pics/k", "new")
 }
 
-// security.md C1: what stands in an unread body is never a request.
+// What stands in an unread body is never a request.
 func TestUnreadBodiesAreNoRequests(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -195,7 +195,7 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	}
 }
 
-// security.md A5 and C1, over a raw socket.
+// Two of what may be there once, over a raw socket.
 func TestContradictingRequests(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -224,7 +224,7 @@ func TestContradictingRequests(t *testing.T) {
 	s.want(200, request{method: "HEAD", target: "/pics"})
 }
 
-// security.md B8: a client that vanishes at any point leaves nothing.
+// A client that vanishes at any point leaves nothing.
 func TestVanishingClients(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -268,7 +268,7 @@ func (s *stack) eventually(what string, ok func() bool) {
 	}
 }
 
-// security.md C6: a client that sends too slowly is told so, and is gone.
+// A client that sends too slowly is told so, and is gone.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

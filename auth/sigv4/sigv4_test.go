@@ -184,7 +184,7 @@ func TestParseTakesBackWhatNetHTTPTakesOut(t *testing.T) {
 	}
 }
 
-// BR-10: a proxy changes or drops Accept-Encoding, which was signed.
+// A proxy changes or drops Accept-Encoding, which was signed.
 func TestParseOffersAlternatesForAcceptEncoding(t *testing.T) {
 	t.Parallel()
 	for _, sent := range []string{"identity", "gzip"} {
