@@ -23,7 +23,7 @@ func (f *fixture) bytes(t *testing.T) []byte {
 	}
 	var out []byte
 	for _, name := range files {
-		b, err := os.ReadFile(name) //nolint:gosec // a test's own folder
+		b, err := os.ReadFile(name) // a test's own folder
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,12 +105,12 @@ func TestWriteFirstRelease(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	in, err := os.Open(from) //nolint:gosec // a test's own file
+	in, err := os.Open(from) // a test's own file
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.Create(to) //nolint:gosec // a test's own file
+	out, err := os.Create(to) // a test's own file
 	if err != nil {
 		t.Fatal(err)
 	}

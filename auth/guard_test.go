@@ -23,7 +23,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // a name in this file
+	want, err := os.ReadFile(path) // a name in this file
 	if err != nil {
 		t.Fatal(err)
 	}
