@@ -14,7 +14,7 @@ import (
 // more. The committer and the replay use it alike, so that recovery does what
 // normal running does.
 type applier struct {
-	tx      *index.Tx
+	tx      viewTx
 	last    index.Position
 	buckets []bucketDelta
 	rows    []rowUpdate
@@ -22,7 +22,7 @@ type applier struct {
 	freed   []string // blobs that lost their last reference
 }
 
-func newApplier(tx *index.Tx) *applier { return &applier{tx: tx} }
+func newApplier(tx viewTx) *applier { return &applier{tx: tx} }
 
 func (a *applier) rollback() {
 	if a.tx != nil {

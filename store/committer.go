@@ -27,8 +27,8 @@ const (
 // is anybody answered.
 type committer struct {
 	store *Store
-	begin func() (*index.Tx, error) // of the index
-	stop  chan struct{}             // closed when run has returned
+	begin func() (viewTx, error) // of the index
+	stop  chan struct{}          // closed when run has returned
 
 	mu     sync.Mutex
 	wake   *sync.Cond

@@ -5,13 +5,20 @@ import (
 	"sync/atomic"
 
 	"larder/fault"
-	"larder/store/index"
 	"larder/store/vfs"
 )
 
 // OpenOn is Open with something between the store and its file systems.
 func OpenOn(ctx context.Context, cfg Config, over func(vfs.FS) vfs.FS) (*Store, error) {
-	return openOn(ctx, cfg, over)
+	g := solid()
+	g.disk = func(dir string) (vfs.FS, error) {
+		f, err := vfs.OS(dir)
+		if err != nil {
+			return nil, err
+		}
+		return over(f), nil
+	}
+	return openOn(ctx, cfg, g)
 }
 
 // VerifyIndex checks every row of the index.
@@ -49,7 +56,7 @@ func (s *Store) LimitIndex(full func() bool) {
 	s.committer.mu.Lock()
 	defer s.committer.mu.Unlock()
 	begin := s.committer.begin
-	s.committer.begin = func() (*index.Tx, error) {
+	s.committer.begin = func() (viewTx, error) {
 		if full() {
 			return nil, fault.New("index.Begin", fault.NoSpace, "", nil)
 		}

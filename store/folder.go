@@ -34,13 +34,12 @@ const (
 // a new store.
 func (s *Store) openFolder() (id [16]byte, err error) {
 	const op = "store.Open"
-	if s.fs, err = vfs.OS(s.cfg.Dir); err != nil {
+	if s.fs, err = s.ground.disk(s.cfg.Dir); err != nil {
 		return id, fault.New(op, fault.Internal, s.cfg.Dir, err).WithHint("The data folder cannot be opened.")
 	}
-	if s.blobFS, err = vfs.OS(s.cfg.BlobDir); err != nil {
+	if s.blobFS, err = s.ground.disk(s.cfg.BlobDir); err != nil {
 		return id, fault.New(op, fault.Internal, s.cfg.BlobDir, err).WithHint("The blob folder cannot be opened.")
 	}
-	s.fs, s.blobFS = s.over(s.fs), s.over(s.blobFS)
 	if s.lock, err = s.fs.Lock(lockFile); err != nil {
 		return id, lockFault(s.cfg.Dir, err)
 	}

@@ -23,7 +23,7 @@ func (s *Store) openIndex(ctx context.Context, id [16]byte) error {
 	if err := s.touchIndex(); err != nil {
 		return err
 	}
-	x, err := index.Open(ctx, cfg)
+	x, err := s.ground.index(ctx, cfg)
 	if fault.CodeOf(err) == fault.Corrupt {
 		s.log.Warn("index.db is damaged and is made again from the journal", "error", err)
 		if err := s.removeIndex(); err != nil {
@@ -32,7 +32,7 @@ func (s *Store) openIndex(ctx context.Context, id [16]byte) error {
 		if err := s.touchIndex(); err != nil {
 			return err
 		}
-		x, err = index.Open(ctx, cfg)
+		x, err = s.ground.index(ctx, cfg)
 	}
 	s.index = x
 	return err
@@ -95,7 +95,7 @@ func (s *Store) replay(ctx context.Context, id [16]byte) error {
 // replayer applies records in transactions of replayBatch.
 type replayer struct {
 	store *Store
-	tx    *index.Tx
+	tx    viewTx
 	apply *applier
 	last  journal.Position
 	open  int // records in tx

@@ -19,7 +19,6 @@ import (
 
 	"larder/fault"
 	"larder/store/blob"
-	"larder/store/index"
 	"larder/store/journal"
 	"larder/store/vfs"
 )
@@ -29,14 +28,14 @@ import (
 type Store struct {
 	cfg    Config
 	log    *slog.Logger
-	over   func(vfs.FS) vfs.FS
+	ground ground
 	fs     vfs.FS // of the data folder
 	blobFS vfs.FS // of the folder that holds blobs/
 	lock   io.Closer
 
 	journal *journal.Journal
 	blobs   *blob.Store
-	index   *index.Index
+	index   view
 
 	buckets   *bucketTable // by name; written by the committer only
 	rows      *rowCache    // decoded rows; filled by readers, corrected by the committer
@@ -83,15 +82,14 @@ func (c *Config) setDefaults() {
 // fault.NewerFormat, fault.IndexAhead, and fault.Corrupt when a record before
 // the journal's tail is broken. None of them changes anything on the disk.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	return openOn(ctx, cfg, func(f vfs.FS) vfs.FS { return f })
+	return openOn(ctx, cfg, solid())
 }
 
-// openOn is Open with something between the store and its file systems: a
-// counter, or the faults of a test.
-func openOn(ctx context.Context, cfg Config, over func(vfs.FS) vfs.FS) (*Store, error) {
+// openOn is Open on the ground given.
+func openOn(ctx context.Context, cfg Config, g ground) (*Store, error) {
 	cfg.setDefaults()
 	s := &Store{
-		over:    over,
+		ground:  g,
 		cfg:     cfg,
 		log:     cfg.Log,
 		buckets: newBucketTable(),
