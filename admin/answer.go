@@ -61,6 +61,7 @@ func answerFor(code fault.Code) (answer, bool) {
 		fault.NewerFormat:       {http.StatusInternalServerError, "newer_format"},
 		fault.IndexAhead:        {http.StatusInternalServerError, "index_ahead"},
 		fault.Locked:            {http.StatusInternalServerError, "locked"},
+		fault.IndexStale:        {http.StatusInternalServerError, "index_stale"},
 	}[code]
 	return a, ok
 }
@@ -82,6 +83,17 @@ type errorDetail struct {
 // writeError answers with the code's own status, name and public hint. The
 // private part of an error never leaves the process.
 func writeError(w http.ResponseWriter, err error) {
+	status, detail := errorFor(err)
+	switch status {
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="Larder"`)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "2")
+	}
+	writeJSON(w, status, errorBody{detail})
+}
+
+func errorFor(err error) (status int, detail errorDetail) {
 	code := fault.CodeOf(err)
 	a, ok := answerFor(code)
 	if !ok {
@@ -91,13 +103,7 @@ func writeError(w http.ResponseWriter, err error) {
 	if message == "" {
 		message = code.String()
 	}
-	switch a.status {
-	case http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="Larder"`)
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", "2")
-	}
-	writeJSON(w, a.status, errorBody{errorDetail{a.code, message}})
+	return a.status, errorDetail{a.code, message}
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -61,6 +61,7 @@ const (
 	NewerFormat  Code = 76 // written by a newer Larder
 	IndexAhead   Code = 77 // the index knows more than the journal
 	Locked       Code = 78 // another process holds the data folder
+	IndexStale   Code = 79 // the index relies on segments that compaction replaced: make it anew
 )
 
 // names holds the text of every code, and so the list of all of them. It is
@@ -81,7 +82,7 @@ var names = map[Code]string{
 	RateLimited: "rate limited", Expired: "expired", ClockSkew: "clock skew", SetupDone: "set-up already done",
 	NoSpace: "no space", ReadOnly: "read-only", Corrupt: "corrupt", Unavailable: "unavailable",
 	Canceled: "canceled", ForeignStore: "foreign store", NewerFormat: "newer format",
-	IndexAhead: "index ahead of journal", Locked: "locked by another process",
+	IndexAhead: "index ahead of journal", Locked: "locked by another process", IndexStale: "index out of date",
 }
 
 // String returns the code's text in lower case, without a full stop.

@@ -105,6 +105,7 @@ var codes = map[fault.Code]code{
 	fault.NewerFormat:       internalError,
 	fault.IndexAhead:        internalError,
 	fault.Locked:            internalError,
+	fault.IndexStale:        internalError,
 }
 
 // signatureCodes maps the reasons of package sigv4; a test proves it complete.

@@ -65,6 +65,7 @@ func answers() map[fault.Code]answer {
 		fault.NewerFormat:  {500, "Written by a newer Larder", "The files on the disk were written by a newer version."},
 		fault.IndexAhead:   {500, "The index is ahead", "The index knows more than the journal, so Larder does not go on."},
 		fault.Locked:       {500, "In use by another process", "Another process holds the data folder."},
+		fault.IndexStale:   {500, "The index is out of date", "The index names files of the journal that are gone, so it has to be made anew."},
 	}
 }
 

@@ -36,3 +36,21 @@ func FileForTest(store, id [16]byte, body, meta []byte) []byte {
 	p.sum(body)
 	return append(append([]byte{}, body...), p.footer(meta)...)
 }
+
+// ErrMarkForTest is what a broken mark is.
+var ErrMarkForTest = errMark
+
+// MarkForTest returns the bytes of a mark.
+func MarkForTest(store [16]byte, t [4]byte, sequence uint64) []byte {
+	m := mark{tag: t, sequence: sequence}
+	return m.encode(&store)
+}
+
+// DecodeMarkForTest reads a mark and encodes it again.
+func DecodeMarkForTest(b []byte, store [16]byte) ([]byte, error) {
+	m, err := decodeMark(b, &store)
+	if err != nil {
+		return nil, err
+	}
+	return m.encode(&store), nil
+}

@@ -48,6 +48,8 @@ type Store struct {
 	shard   [2]byte
 	left    int                 // blobs that still go into the shard
 	pending map[string]struct{} // created, and not Done or aborted
+	mark    mark                // what ids have in common, and what the journal held
+	sure    bool                // the mark stands on the disk
 	failed  error
 }
 
@@ -91,6 +93,16 @@ func (s *Store) failLocked(op, resource string, err error) error {
 	return s.failed
 }
 
+// failSync is failLocked for the sync of a folder. One that could not be opened
+// for want of a descriptor was neither synced nor did that fail: it can be tried
+// again.
+func (s *Store) failSync(op, dir string, err error) error {
+	if vfs.CodeOf(err) == fault.Unavailable {
+		return fault.New(op, fault.Unavailable, dir, err).WithHint("Too many files are open. Try again.")
+	}
+	return s.failLocked(op, dir, err)
+}
+
 // Create begins a blob. It counts as pending until Done or Abort.
 func (s *Store) Create() (*Pending, error) {
 	const op = "blob.Create"
@@ -125,6 +137,7 @@ func (s *Store) reserve() (string, error) {
 	var id [idLen]byte
 	rand.Read(id[:]) // never fails
 	copy(id[:], s.shard[:])
+	copy(id[len(s.shard):], s.mark.tag[:])
 	s.left--
 	text := hex.EncodeToString(id[:])
 	s.pending[text] = struct{}{}
@@ -145,7 +158,7 @@ func (s *Store) nextShard() error {
 			return fault.New(op, vfs.CodeOf(err), dir, err)
 		}
 		if err := s.c.FS.SyncDir(path.Dir(dir)); err != nil {
-			return s.failLocked(op, path.Dir(dir), err)
+			return s.failSync(op, path.Dir(dir), err)
 		}
 	}
 	s.shard, s.left = shard, shardBlobs
@@ -176,7 +189,8 @@ func errID(op, id string) error {
 }
 
 // SyncDirs makes the names of sealed blobs durable, with one directory sync for
-// each folder they lie in. After an error the store has failed for good.
+// each folder they lie in. After an error the store has failed for good, but for
+// fault.Unavailable: there were no descriptors, and it can be called again.
 func (s *Store) SyncDirs(ids []string) error {
 	const op = "blob.SyncDirs"
 	if err := s.Err(); err != nil {
@@ -193,7 +207,9 @@ func (s *Store) SyncDirs(ids []string) error {
 			continue
 		}
 		if err := s.c.FS.SyncDir(dir); err != nil {
-			return s.fail(op, dir, err)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.failSync(op, dir, err)
 		}
 		done[dir] = true
 	}

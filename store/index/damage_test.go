@@ -51,6 +51,8 @@ func TestRowsAltered(t *testing.T) {
 			func(x *index.Index) error { _, err := x.Uploads(index.UploadQuery{Bucket: 1, Max: 5}); return err }},
 		{"parts", map[string]string{"number": "4", "sequence": "9", "size": "9", "modified": "99", "etag": "'9'", "sum": "9", "meta": "x'09'"},
 			func(x *index.Index) error { _, err := x.Parts("u1", 0, 9); return err }},
+		{"segments", map[string]string{"number": "number + 5", "sum": "9"},
+			func(x *index.Index) error { _, err := x.Segments(); return err }},
 		{"state", map[string]string{"format": "0", "store": "zeroblob(16)", "sequence": "9", "segment": "9", "offset": "9", "sum": "9"},
 			func(x *index.Index) error { return x.Verify(context.Background()) }},
 	} {

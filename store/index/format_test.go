@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // newestFormat is the number of the last migration.
-const newestFormat = 1
+const newestFormat = 2
 
 // TestFormats opens a database of every format there has been and expects its
 // rows back. testdata/format-N.sql was written by the Larder whose newest
@@ -33,6 +34,9 @@ func TestFormats(t *testing.T) {
 			x := open(t, path)
 			if got := readSome(t, x); !reflect.DeepEqual(got, allSome) {
 				t.Errorf("got %+v", got)
+			}
+			if got, err := x.Segments(); err != nil || !slices.Equal(got, []uint64{1, 2}) {
+				t.Errorf("segments are %v, %v", got, err)
 			}
 			if x.Applied() != somewhere {
 				t.Errorf("applied is %+v", x.Applied())

@@ -47,6 +47,10 @@ type Config struct {
 	StoreID [16]byte // of the store that the index belongs to
 	Readers int      // read connections, and so concurrent reads; 0 = 4
 	Log     *slog.Logger
+
+	// OnDamage is called once, by any goroutine, when damage is first met. It
+	// must be quick and not call the index. nil: nobody is told.
+	OnDamage func()
 }
 
 func (c *Config) setDefaults() {
@@ -75,6 +79,7 @@ type Index struct {
 
 	applied atomic.Pointer[Position] // of the last commit
 	damaged atomic.Bool
+	told    func() // of damage, nil = nobody
 }
 
 // Open opens the database, makes it when it is missing or empty, and brings an
@@ -90,7 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Index, error) {
 		return nil, fault.New(op, fault.Internal, sqlite.Version, errTooOld)
 	}
 	x := &Index{
-		path: cfg.Path, store: cfg.StoreID, log: cfg.Log,
+		path: cfg.Path, store: cfg.StoreID, log: cfg.Log, told: cfg.OnDamage,
 		readers: make(chan *conn, cfg.Readers), closed: make(chan struct{}),
 	}
 	if err := x.open(ctx, cfg.Readers); err != nil {
@@ -127,6 +132,9 @@ func (x *Index) openWriter(ctx context.Context) error {
 	x.writer = c
 	c.db.SetInterrupt(ctx.Done())
 	defer c.db.SetInterrupt(nil)
+	if err := c.beginVacuumable(); err != nil {
+		return err
+	}
 	mode, err := c.pragma("journal_mode = WAL")
 	if err != nil {
 		return err
@@ -204,7 +212,7 @@ func (x *Index) Damaged() bool { return x.damaged.Load() }
 // note remembers damage and returns err.
 func (x *Index) note(err error) error {
 	if err != nil && fault.CodeOf(err) == fault.Corrupt {
-		x.damaged.Store(true)
+		x.MarkDamaged()
 	}
 	return err
 }

@@ -75,6 +75,8 @@ func putSome(tb testing.TB, tx *index.Tx) {
 	must(tb, tx.PutBody(someBlob))
 	must(tb, tx.PutUpload(someUpload))
 	must(tb, tx.PutPart(somePart))
+	must(tb, tx.AddSegment(1))
+	must(tb, tx.AddSegment(somewhere.Segment))
 	tx.SetApplied(somewhere)
 }
 
@@ -309,7 +311,7 @@ func TestPragmas(t *testing.T) {
 	for name, want := range map[string][2]string{ // of the writer, of a reader
 		"journal_mode": {"wal", "wal"}, "synchronous": {"1", "1"}, "wal_autocheckpoint": {"0", "0"},
 		"foreign_keys": {"1", "1"}, "mmap_size": {"0", "0"}, "query_only": {"0", "1"},
-		"cell_size_check": {"1", "1"}, "application_id": {"1282565234", "1282565234"}, "user_version": {"1", "1"},
+		"cell_size_check": {"1", "1"}, "application_id": {"1282565234", "1282565234"}, "user_version": {"2", "2"},
 	} {
 		for i, writer := range []bool{true, false} {
 			got, err := x.Pragma(writer, name)

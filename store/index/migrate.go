@@ -158,6 +158,11 @@ func (c *conn) migrateTo(format int, script string, store [16]byte) error {
 	if _, err := c.pragma(fmt.Sprintf("user_version = %d", format)); err != nil {
 		return err
 	}
+	if format == segmentsFormat {
+		if err := c.fillSegments(st.applied.Segment); err != nil {
+			return err
+		}
+	}
 	st.format = format
 	s, err := c.db.Prepare(queries()[putState])
 	if err != nil {
@@ -233,6 +238,7 @@ func (c *conn) probe() error {
 		"SELECT sum FROM bodies LIMIT 1", "SELECT sum FROM bodies ORDER BY sequence DESC LIMIT 1",
 		"SELECT sum FROM uploads LIMIT 1", "SELECT sum FROM uploads ORDER BY bucket DESC, key DESC, id DESC LIMIT 1",
 		"SELECT sum FROM parts LIMIT 1", "SELECT sum FROM parts ORDER BY upload DESC, number DESC LIMIT 1",
+		"SELECT sum FROM segments LIMIT 1", "SELECT sum FROM segments ORDER BY number DESC LIMIT 1",
 	} {
 		if err := c.script(q); err != nil {
 			return err

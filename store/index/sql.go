@@ -18,6 +18,8 @@ const (
 	scanUploadsOfKey
 	selectPart
 	scanParts
+	scanBodies
+	scanSegments
 	readStatements // their number
 )
 
@@ -37,6 +39,9 @@ const (
 	deleteUpload
 	putPart
 	deleteParts
+	scanUnreferenced
+	putSegment
+	deleteSegment
 	allStatements // their number
 )
 
@@ -70,6 +75,9 @@ func queries() [allStatements]string {
 			FROM parts WHERE upload = ?1 AND number = ?2`,
 		scanParts: `SELECT number, sequence, size, modified, etag, sum, meta
 			FROM parts WHERE upload = ?1 AND number > ?2 ORDER BY number LIMIT ?3`,
+		scanBodies: `SELECT segment, offset, length, body_offset, body_length, refs, blob, sum, sequence
+			FROM bodies WHERE sequence > ?1 ORDER BY sequence LIMIT ?2`,
+		scanSegments: `SELECT number, sum FROM segments WHERE number > 0 ORDER BY number`,
 
 		beginWrite: `BEGIN IMMEDIATE`,
 		commit:     `COMMIT`,
@@ -93,6 +101,9 @@ func queries() [allStatements]string {
 		deleteUpload: `DELETE FROM uploads WHERE id = ?1`,
 		putPart: `REPLACE INTO parts (upload, number, sequence, size, modified, etag, sum, meta)
 			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
-		deleteParts: `DELETE FROM parts WHERE upload = ?1`,
+		deleteParts:      `DELETE FROM parts WHERE upload = ?1`,
+		scanUnreferenced: `SELECT sequence FROM bodies WHERE refs = 0 AND sequence > 0 ORDER BY sequence LIMIT ?1`,
+		putSegment:       `REPLACE INTO segments (number, sum) VALUES (?1, ?2)`,
+		deleteSegment:    `DELETE FROM segments WHERE number = ?1`,
 	}
 }

@@ -70,6 +70,8 @@ func (d *digest) part(p *Part) int64 {
 		number(uint64(p.Size)).number(uint64(p.Modified)).text(p.ETag).bytes(p.Meta).sum()
 }
 
+func (d *digest) segment(number uint64) int64 { return d.start('g').number(number).sum() }
+
 func (d *digest) state(s *state) int64 {
 	return d.start('s').number(uint64(s.format)).bytes(s.store[:]).number(s.applied.Sequence).
 		number(s.applied.Segment).number(uint64(s.applied.Offset)).sum()

@@ -19,6 +19,7 @@ type verifier struct {
 	*conn
 	ctx    context.Context
 	counts map[uint64]counts
+	audit  *audit // nil: references are not added up
 }
 
 // Verify runs SQLite's own check of the file, then reads every row, checks its
@@ -48,7 +49,7 @@ func (v *verifier) run() error {
 	if _, err := v.readState(); err != nil {
 		return err
 	}
-	for _, table := range []func() error{v.allObjects, v.allBodies, v.allUploads, v.allParts, v.allBuckets} {
+	for _, table := range []func() error{v.allObjects, v.allBodies, v.allUploads, v.allParts, v.allBuckets, v.allSegments} {
 		if err := table(); err != nil {
 			return err
 		}
@@ -93,6 +94,9 @@ func (v *verifier) allObjects() error {
 			r, err := v.decodeRow(s, 1, uint64(bucket), key)
 			n := v.counts[r.Bucket]
 			v.counts[r.Bucket] = counts{n.objects + 1, n.bytes + r.Size, n.uploads}
+			if err == nil {
+				err = v.refer(r.Meta, r.Sequence, r.Size)
+			}
 			return none, err
 		})
 }
@@ -104,7 +108,8 @@ func (v *verifier) allBodies() error {
 		func(s *sqlite.Stmt) { s.BindInt64(1, sequence) },
 		func(s *sqlite.Stmt) (none struct{}, err error) {
 			sequence = s.ColumnInt64(8)
-			_, err = v.decodeBody(s, uint64(sequence))
+			b, err := v.decodeBody(s, uint64(sequence))
+			v.counted(b.Refs)
 			return none, err
 		})
 }
@@ -137,13 +142,26 @@ func (v *verifier) allParts() error {
 		},
 		func(s *sqlite.Stmt) (none struct{}, err error) {
 			upload, number = s.ColumnText(7), s.ColumnInt64(0)
-			_, err = v.decodePart(s, upload)
+			p, err := v.decodePart(s, upload)
+			if err == nil {
+				err = v.refer(p.Meta, p.Sequence, p.Size)
+			}
 			return none, err
 		})
 }
 
-// allBuckets comes last: it takes the counted rows out of counts, and what is
-// left belongs to no bucket.
+func (v *verifier) allSegments() error {
+	s, _, err := v.db.PrepareTransient(queries()[scanSegments])
+	if err != nil {
+		return err
+	}
+	defer s.Finalize()
+	_, err = each("index.Verify", s, v.decodeSegment, func(uint64) {})
+	return err
+}
+
+// allBuckets comes after the rows that it counts: it takes those out of
+// counts, and what is left belongs to no bucket.
 func (v *verifier) allBuckets() error {
 	id := int64(lowest)
 	err := v.pages(`SELECT id, name, created, objects, bytes, uploads, meta, sum

@@ -81,6 +81,7 @@ type appending struct {
 	next    uint64 // likewise
 	touched bool   // the files are no longer as they were
 	frees   bool
+	sealed  []segmentHead // the heads that were followed by another, in order
 	locs    []Location
 }
 
@@ -175,11 +176,11 @@ func (a *appending) undo(cause error) error {
 	j := a.j
 	var lack *noRoom
 	if !errors.As(cause, &lack) {
-		return j.fail("journal.Append", cause)
+		return j.fail("journal.Append", j.c.path(j.head.number), cause)
 	}
 	if a.touched {
 		if err := a.restore(); err != nil {
-			return j.fail("journal.Append", errors.Join(cause, err))
+			return j.fail("journal.Append", j.c.path(j.head.number), errors.Join(cause, err))
 		}
 	}
 	j.next = a.next
@@ -191,7 +192,11 @@ func (a *appending) undo(cause error) error {
 // so the later ones go first, each durably: a power cut must leave no gap.
 func (a *appending) restore() error {
 	j := a.j
-	for n := j.head.number; n > a.before.number; n-- {
+	for i := len(a.sealed); i > 0; i-- {
+		n := j.head.number
+		if i < len(a.sealed) {
+			n = a.sealed[i].number
+		}
 		j.files.forget(n)
 		if err := j.c.FS.Remove(j.c.path(n)); err != nil {
 			return err
@@ -207,7 +212,7 @@ func (a *appending) restore() error {
 	if err := j.head.seal(); err != nil {
 		return err
 	}
-	j.dirty = false
+	j.synced()
 	return nil
 }
 
@@ -221,7 +226,7 @@ func (a *appending) finish() {
 		j.buf = nil
 	}
 	j.dirty = j.dirty || len(a.locs) > 0
-	j.publish()
+	j.publish(a.sealed)
 }
 
 // seal cuts the segment behind its last record, durably. It takes no more.
@@ -242,7 +247,7 @@ func (r *Record) check() error {
 		return fault.New("journal.Append", code, r.Key, fmt.Errorf(format, args...))
 	}
 	switch {
-	case !r.Kind.known():
+	case !r.Kind.known() || r.Kind == Body:
 		return bad(fault.InvalidArgument, "record kind %d", r.Kind)
 	case len(r.Body) > MaxBody:
 		return bad(fault.EntityTooLarge, "inline body of %d bytes", len(r.Body))
@@ -255,7 +260,7 @@ func (r *Record) check() error {
 	case len(r.Body) > 0 && (r.Blob != "" || len(r.Extents) > 0), r.Blob != "" && len(r.Extents) > 0:
 		return bad(fault.InvalidArgument, "more than one body")
 	}
-	if err := errors.Join(checkPairs(r.User), checkPairs(r.Tags), r.checkLists()); err != nil {
+	if err := errors.Join(checkPairs(r.User), checkPairs(r.Tags), checkPairs(r.Settings), r.checkLists()); err != nil {
 		return bad(fault.InvalidArgument, "%w", err)
 	}
 	return nil

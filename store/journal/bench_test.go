@@ -91,3 +91,40 @@ func report(b *testing.B, c vfs.Counts) {
 	b.ReportMetric(float64(c.Of(vfs.OpWrite))/float64(b.N), "writes/op")
 	b.ReportMetric(float64(c.Of(vfs.OpSync))/float64(b.N), "syncs/op")
 }
+
+// BenchmarkCompact keeps half the records of a segment of 64 MiB; the bytes are
+// those that it reads.
+func BenchmarkCompact(b *testing.B) {
+	for _, size := range []int{1 << 10, 64 << 10} {
+		b.Run(fmt.Sprintf("body=%d", size), func(b *testing.B) {
+			j, _ := openBench(b)
+			for len(j.Segments()) < 2 {
+				recs := make([]*journal.Record, max(1, (1<<20)/size))
+				for i := range recs {
+					recs[i] = samplePut(fmt.Sprintf("some/folder/object-%06d", i), size)
+				}
+				if _, err := j.Append(recs); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := j.Sync(); err != nil {
+				b.Fatal(err)
+			}
+			first := j.Segments()[0]
+			c := journal.Compaction{Inputs: []uint64{first.Number}, AsOf: j.Position().Sequence}
+			c.Keep = func(r *journal.Record, _ journal.Location) (journal.Verdict, error) {
+				return journal.Verdict(r.Sequence % 2), nil
+			}
+			b.SetBytes(first.Size)
+			for b.Loop() {
+				out, _, err := j.Compact(context.Background(), c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := j.Discard(out.Number); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

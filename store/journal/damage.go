@@ -14,7 +14,11 @@ import (
 const (
 	hintDamaged    = "A stored record is damaged. Larder does not start with it, so that nothing is lost silently. Restore the named file from a backup."
 	hintForeign    = "These segments belong to another store. Check which folder or disk is mounted there."
-	hintAhead      = "The index is newer than the journal: segment files are missing or older than it. Bring them back, or remove index.db to do without what they held."
+	hintAhead      = "The index is newer than the journal: segment files are missing or older than it. Bring them back, or remove index.db to do without what they held. If this folder was copied while Larder ran, run `larder rebuild-index`."
+	hintTail       = "A record that was synced is damaged. Larder does not start with it, so that nothing is lost silently. Restore the named file from a backup. If this folder was copied while Larder ran, copy the folder segments/ again with Larder stopped, or use `larder backup`."
+	hintHole       = "A segment file is missing, so records are. Larder does not start with that. Bring the file back from a backup; if there is none, the whole folder has to come from one."
+	hintOverlap    = "Two segment files claim the same records. Move away the one that does not belong to this store, for example an old copy that was put back."
+	hintStale      = "The index is older than the last compaction. It is made anew from the journal, which is whole: remove index.db."
 	hintOtherIndex = "The index does not belong to this journal. Remove index.db: it is made anew from the journal."
 )
 
@@ -36,7 +40,7 @@ func (c *Config) corrupt(op string, segment uint64, offset int64, reason string)
 	return fault.New(op, fault.Corrupt, fmt.Sprintf("%s at offset %d", d.File, offset), d)
 }
 
-func (c *Config) path(segment uint64) string { return path.Join(c.Dir, fileName(segment)) }
+func (c *Config) path(segment uint64) string { return path.Join(c.Dir, FileName(segment)) }
 
 // damaged is corrupt for Open.
 func (o *opening) damaged(segment uint64, offset int64, reason string) error {
@@ -45,17 +49,21 @@ func (o *opening) damaged(segment uint64, offset int64, reason string) error {
 
 // unreadable classifies an error met while a segment was scanned. What is not a
 // failed read is passed on as it is.
-func (o *opening) unreadable(segment uint64, err error) error {
+func (c *Config) unreadable(ctx context.Context, op string, segment uint64, err error) error {
 	var r *readError
 	switch {
 	case errors.As(err, &r) && vfs.CodeOf(err) == fault.Internal:
-		return o.damaged(segment, r.off, r.Error())
+		return c.corrupt(op, segment, r.off, r.Error()).WithHint(hintDamaged)
 	case errors.As(err, &r):
-		return fault.New(opOpen, vfs.CodeOf(err), o.j.c.path(segment), err)
-	case o.ctx.Err() != nil && errors.Is(err, o.ctx.Err()):
-		return fault.New(opOpen, fault.Canceled, o.j.c.path(segment), context.Cause(o.ctx))
+		return fault.New(op, vfs.CodeOf(err), c.path(segment), err)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return fault.New(op, fault.Canceled, c.path(segment), context.Cause(ctx))
 	}
 	return err
+}
+
+func (o *opening) unreadable(segment uint64, err error) error {
+	return o.j.c.unreadable(o.ctx, opOpen, segment, err)
 }
 
 func (o *opening) ahead(what string) error {

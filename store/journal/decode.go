@@ -142,6 +142,8 @@ func (r *Record) setOther(tag uint64, c cursor) (err error) {
 		r.User, err = c.pairs()
 	case tagTags:
 		r.Tags, err = c.pairs()
+	case tagSettings:
+		r.Settings, err = c.pairs()
 	case tagLock:
 		return r.setLock(c)
 	case tagExtents:

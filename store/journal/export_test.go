@@ -36,12 +36,11 @@ func DecodeForTest(b []byte, id [16]byte) (r *Record, why string) {
 	if err := h.checkKnown(); err != nil {
 		return nil, err.Error()
 	}
-	r, err := DecodeMeta(b[recordHeader:h.bodyOffset()])
+	f := frame{header: h, b: b}
+	r, err := f.decode()
 	if err != nil {
 		return nil, err.Error()
 	}
-	f := frame{header: h}
-	r = f.record(r)
 	r.Body = b[h.bodyOffset() : h.bodyOffset()+int64(h.bodyLen)]
 	return r, ""
 }
@@ -52,9 +51,30 @@ func SegmentHeaderForTest(number, first uint64, created int64, id [16]byte) []by
 	return h.encode(&id)
 }
 
-// FixHeaderForTest puts the right checksum on a changed segment header.
+// CompactedHeaderForTest returns the header of a compacted segment file.
+func CompactedHeaderForTest(number, first, last, asOf, records uint64, length, created int64, id [16]byte) []byte {
+	h := segmentHead{
+		number: number, first: first, created: created, compacted: true,
+		last: last, asOf: asOf, records: records, length: length,
+	}
+	return h.encode(&id)
+}
+
+// DecodeSegmentForTest reads a segment header and writes it again.
+func DecodeSegmentForTest(b []byte, id [16]byte) ([]byte, error) {
+	h, err := decodeSegment(b, &id)
+	if err != nil {
+		return nil, err
+	}
+	return h.encode(&id), nil
+}
+
+// FixHeaderForTest puts the right checksums on a changed segment header.
 func FixHeaderForTest(b []byte) {
 	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+	if len(b) >= compactedHeader && b[10] == flagCompacted {
+		binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
+	}
 }
 
 // FixRecordForTest puts the right checksum on a changed record.
@@ -72,3 +92,6 @@ func (j *Journal) OpenFilesForTest() int {
 	defer j.files.mu.Unlock()
 	return len(j.files.open)
 }
+
+// FileName names the segment's file.
+func (s Segment) FileName() string { return FileName(s.Number) }

@@ -171,7 +171,7 @@ func TestAppendRefuses(t *testing.T) {
 		want   fault.Code
 	}{
 		"no kind":          {func(r *journal.Record) { r.Kind = 0 }, fault.InvalidArgument},
-		"reserved kind":    {func(r *journal.Record) { r.Kind = journal.Moved }, fault.InvalidArgument},
+		"carrier":          {func(r *journal.Record) { r.Kind = journal.Body }, fault.InvalidArgument},
 		"negative size":    {func(r *journal.Record) { r.Size = -1 }, fault.InvalidArgument},
 		"negative part":    {func(r *journal.Record) { r.Part = -1 }, fault.InvalidArgument},
 		"half an MD5":      {func(r *journal.Record) { r.MD5 = r.MD5[:8] }, fault.InvalidArgument},

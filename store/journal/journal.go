@@ -13,15 +13,20 @@
 //     skipped silently.
 //   - After any failed write or sync but a lack of space, the journal takes
 //     nothing more until it is opened again.
+//   - A compaction changes no record's order, and nothing that still counts: it
+//     writes what is kept of some sealed segments to a new one, which takes their
+//     place when the index durably relies on it.
 //
 // Sector writes are taken to be safe for the bytes that were there before: an
 // append may rewrite the last sector of earlier records with the same bytes.
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path"
 	"sync"
 	"time"
@@ -49,6 +54,12 @@ type Config struct {
 	SegmentSize int64            // bytes, default 64 MiB; may change between starts
 	Log         *slog.Logger     // nil discards
 	Now         func() time.Time // for the creation time in segment headers; default time.Now
+	// Known are the numbers of all segments in which the index has bodies; nil
+	// when it has none, new or about to be made anew.
+	Known []uint64
+	// Enter, when set, is called by Open with the number of every segment that it
+	// replays, before its records. Some have none, and are to be known all the same.
+	Enter func(number uint64) error
 }
 
 func (c *Config) setDefaults() {
@@ -72,8 +83,8 @@ func (c *Config) reservePath() string { return path.Join(c.Dir, "reserve") }
 
 func (c *Config) reserveSize() int64 { return min(c.SegmentSize, maxReserve) }
 
-// Journal is an open journal. Append, Sync and Close run one at a time; reads and
-// Position run beside them.
+// Journal is an open journal. Append, Sync and Close run one at a time; reads,
+// compactions and Position run beside them.
 type Journal struct {
 	c     Config
 	files *files
@@ -87,14 +98,22 @@ type Journal struct {
 	buf     []byte // the encoded batch
 	ahead   int64  // zeroAhead, but for tests
 
-	state  sync.Mutex // guards the fields of this group
-	pos    Position
-	failed error
+	state   sync.Mutex // guards the fields of this group
+	pos     Position
+	durable Position // what the last Sync covered
+	failed  error
+	roster  roster
+	closing bool // no more changes beside Append begin
+
+	changes sync.WaitGroup  // changes beside Append: Compact, Discard, Remove
+	base    context.Context // ends them
+	stop    context.CancelCauseFunc
 }
 
 // head is the segment that takes the next record.
 type head struct {
 	number uint64
+	first  uint64 // as in its header
 	handle *handle
 	end    int64 // of the last record
 	room   int64 // the file's size: appends stay below it
@@ -117,19 +136,29 @@ func (j *Journal) Err() error {
 	return j.failed
 }
 
-func (j *Journal) publish() {
+// publish shows the new position, and the segments that were sealed before it.
+func (j *Journal) publish(sealed []segmentHead) {
 	j.state.Lock()
 	defer j.state.Unlock()
 	j.pos = Position{Sequence: j.next - 1, Segment: j.head.number, Offset: j.head.end}
+	if len(sealed) > 0 {
+		j.roster.roll(sealed, j.head.record())
+		j.durable = Position{Sequence: j.head.first - 1, Segment: j.head.number, Offset: segmentHeader}
+	}
+}
+
+// record describes the head as a segment. Its last sequence is not known yet.
+func (h *head) record() segmentHead {
+	return segmentHead{number: h.number, first: h.first, last: math.MaxUint64, length: h.end}
 }
 
 // fail makes the journal take nothing more. Only a restart reads the disk anew,
 // and after a failed sync nothing else can tell what it holds.
-func (j *Journal) fail(op string, err error) error {
+func (j *Journal) fail(op, file string, err error) error {
 	j.state.Lock()
 	defer j.state.Unlock()
 	if j.failed == nil {
-		j.failed = fault.New(op, fault.ReadOnly, j.c.path(j.head.number), fmt.Errorf("%w: %w", ErrFailed, err)).
+		j.failed = fault.New(op, fault.ReadOnly, file, fmt.Errorf("%w: %w", ErrFailed, err)).
 			WithHint("The disk reported an error. The store is read-only until Larder is started again; check the disk first.")
 	}
 	return j.failed
@@ -151,16 +180,29 @@ func (j *Journal) sync() error {
 		return nil
 	}
 	if err := j.head.handle.file.Sync(); err != nil {
-		return j.fail("journal.Sync", err)
+		return j.fail("journal.Sync", j.c.path(j.head.number), err)
 	}
-	j.dirty = false
+	j.synced()
 	return nil
 }
 
+// synced notes that all records up to the position are durable.
+func (j *Journal) synced() {
+	j.dirty = false
+	j.state.Lock()
+	defer j.state.Unlock()
+	j.durable = j.pos
+}
+
 // Close makes what was appended durable and closes the files; reads that run go
-// on. A failed journal closes with the error that it failed with. Closing again
-// does nothing.
+// on, a compaction is given up first. A failed journal closes with the error that
+// it failed with. Closing again does nothing.
 func (j *Journal) Close() error {
+	j.state.Lock()
+	j.closing = true
+	j.state.Unlock()
+	j.stop(errClosed)
+	j.changes.Wait()
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	if errors.Is(j.Err(), errClosed) {

@@ -37,7 +37,10 @@ const (
 	tagOrigin             = 26
 	tagSums               = 27
 	tagSumsCRC            = 28
-	lastTag               = tagSumsCRC
+	tagSince              = 29
+	tagPrev               = 30
+	tagSettings           = 31
+	lastTag               = tagSettings
 )
 
 // errNewer says that well-formed bytes hold what this version does not know.
@@ -88,6 +91,10 @@ func (r *Record) number(tag uint64) (uint64, bool) {
 		return uint64(r.Part), true
 	case tagOrigin:
 		return r.Origin, true
+	case tagSince:
+		return r.Since, true
+	case tagPrev:
+		return r.Prev, true
 	}
 	return 0, false
 }
@@ -106,6 +113,10 @@ func (r *Record) setNumber(tag, v uint64) error {
 		r.Part = int(v)
 	case tagOrigin:
 		r.Origin = v
+	case tagSince:
+		r.Since = v
+	case tagPrev:
+		r.Prev = v
 	}
 	return nil
 }
@@ -162,6 +173,8 @@ func (r *Record) appendList(b []byte, tag uint64) []byte {
 		b = appendPairs(b, r.User)
 	case tagTags:
 		b = appendPairs(b, r.Tags)
+	case tagSettings:
+		b = appendPairs(b, r.Settings)
 	case tagExtents:
 		for _, e := range r.Extents {
 			b = binary.AppendUvarint(b, e.Body)

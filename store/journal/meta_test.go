@@ -68,7 +68,7 @@ func TestMetaDoesNotAliasItsInput(t *testing.T) {
 func TestMetaRefuses(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string][]byte{
-		"unknown tag":           {29, 1, 0},
+		"unknown tag":           {32, 1, 0},
 		"tag zero":              {0, 1, 0},
 		"huge tag":              {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1, 0},
 		"overflowing tag":       {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0},

@@ -34,12 +34,12 @@ func (j *Journal) ReadRecord(loc Location) (*Record, error) {
 	if err := h.checkKnown(); err != nil {
 		return nil, fault.New(op, fault.NewerFormat, j.c.path(loc.Segment), err)
 	}
-	r, err := DecodeMeta(b[recordHeader:])
+	f := frame{header: h, b: b}
+	r, err := f.decode()
 	if err != nil {
 		return nil, j.c.corrupt(op, loc.Segment, loc.Offset, err.Error())
 	}
-	f := frame{header: h}
-	return f.record(r), nil
+	return r, nil
 }
 
 // read reads the first n bytes of a record and verifies header and meta.

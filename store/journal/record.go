@@ -3,12 +3,12 @@ package journal
 // Kind says what a record does. The numbers are part of the format.
 type Kind uint8
 
-// The kinds of format 1. BucketSet, Meta and Moved are reserved: their numbers
-// stand, but neither Append nor replay accepts them yet.
+// The kinds of format 1. Meta is reserved: its number stands, but neither Append
+// nor replay accepts it yet.
 const (
 	BucketCreate Kind = 1  // makes a bucket
 	BucketDelete Kind = 2  // removes an empty bucket
-	BucketSet    Kind = 3  // reserved: changes a bucket's settings
+	BucketSet    Kind = 3  // changes a bucket's settings
 	Put          Kind = 4  // an object version: its own body, or extents of others
 	Delete       Kind = 5  // tombstone of a key or a version
 	Meta         Kind = 6  // reserved: changes a version's metadata, not its body
@@ -16,13 +16,13 @@ const (
 	Part         Kind = 8  // one part of an upload
 	Complete     Kind = 9  // an object version made of an upload's parts
 	Abort        Kind = 10 // ends an upload and frees its parts
-	Moved        Kind = 11 // reserved: compaction's copy of an older record
+	Body         Kind = 11 // carrier: the body of a record that is itself gone; in compacted segments
 )
 
 // known reports whether this version of Larder reads and writes the kind.
 func (k Kind) known() bool {
 	switch k {
-	case BucketCreate, BucketDelete, Put, Delete, UploadCreate, Part, Complete, Abort:
+	case BucketCreate, BucketDelete, BucketSet, Put, Delete, UploadCreate, Part, Complete, Abort, Body:
 		return true
 	}
 	return false
@@ -73,6 +73,13 @@ type Record struct {
 
 	Blob   string // id of the blob with the body this record brings; "" is inline or none
 	Origin uint64 // sequence of the record this one is a moved copy of, or 0
+
+	// Of a tombstone (Delete, Abort, Complete, BucketDelete): what it ended. It is
+	// needed as long as a record between Since and Prev can come back.
+	Since uint64 // the lowest sequence of what it ended, when not Prev
+	Prev  uint64 // the highest
+
+	Settings []Pair // of a bucket, sorted by name, no name twice
 
 	Sums    []uint32 // CRC32C per chunk of Body; set by Append
 	SumsCRC uint32   // CRC32C of the blob's table of chunk sums

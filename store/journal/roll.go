@@ -21,14 +21,18 @@ func (a *appending) roll(need int64) error {
 			return err
 		}
 	}
-	next, err := j.begin(j.head.number+1, need)
+	number := j.allocate()
+	next, err := j.begin(number, need)
 	if a.frees && lacksSpace(err) {
-		next, err = j.beginFromReserve(j.head.number+1, need)
+		next, err = j.beginFromReserve(number, need)
 	}
 	if err != nil {
 		return err
 	}
 	a.touched = true
+	sealed := j.head.record()
+	sealed.last = j.next - 1
+	a.sealed = append(a.sealed, sealed)
 	if j.head.handle != a.before.handle {
 		j.files.release(j.head.handle)
 	}
@@ -79,10 +83,10 @@ func (j *Journal) newHead(number uint64, file vfs.File, room int64) (head, error
 	}
 	if err := j.c.FS.SyncDir(j.c.Dir); err != nil {
 		file.Close()
-		return head{}, err
+		return head{}, j.discard(j.c.path(number), soft(j.c.Dir, err))
 	}
 	h := j.files.add(number, file)
-	return head{number: number, handle: h, end: segmentHeader, room: room, zeroed: segmentHeader}, nil
+	return head{number: number, first: j.next, handle: h, end: segmentHeader, room: room, zeroed: segmentHeader}, nil
 }
 
 // discard removes what lack of space left of a file, durably, and returns the

@@ -20,6 +20,9 @@ type scanner struct {
 	id   *[16]byte
 	buf  []byte // the bytes from at on
 	at   int64
+
+	window int64                    // how much is read at once
+	before func(off, n int64) error // when set, is asked before a read
 }
 
 // frame is one record as it stands in the file. b holds header and meta, and
@@ -37,7 +40,12 @@ func (s *scanner) bytes(off, n int64) ([]byte, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
-	want := min(max(n, window), s.size-off)
+	want := min(max(n, s.window), s.size-off)
+	if s.before != nil {
+		if err := s.before(off, want); err != nil {
+			return nil, err
+		}
+	}
 	if int64(cap(s.buf)) < want {
 		s.buf = make([]byte, want)
 	}

@@ -145,9 +145,9 @@ func TestDamagedSegments(t *testing.T) {
 		segment uint64
 		offset  int64
 	}{
-		"missing first":     {func(f [][]byte) [][]byte { f[0] = nil; return f }, 1, 0},
-		"missing middle":    {func(f [][]byte) [][]byte { f[1] = nil; return f }, 2, 0},
-		"exchanged":         {func(f [][]byte) [][]byte { f[0], f[1] = f[1], f[0]; return f }, 1, 0},
+		"missing first":     {func(f [][]byte) [][]byte { f[0] = nil; return f }, 2, 0},
+		"missing middle":    {func(f [][]byte) [][]byte { f[1] = nil; return f }, 1, end(lastOf(1))},
+		"exchanged":         {func(f [][]byte) [][]byte { f[0], f[1] = f[1], f[0]; return f }, 2, 0},
 		"cut within":        {func(f [][]byte) [][]byte { f[0] = f[0][:lastOf(1).Offset+9]; return f }, 1, lastOf(1).Offset},
 		"cut at a border":   {func(f [][]byte) [][]byte { f[0] = f[0][:lastOf(1).Offset]; return f }, 1, lastOf(1).Offset},
 		"longer":            {func(f [][]byte) [][]byte { f[0] = append(f[0], 1); return f }, 1, end(lastOf(1))},

@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // stop decides what it means that no good record begins at o.end. In a segment
@@ -27,7 +28,7 @@ func (o *opening) stop(s *scanner, segment uint64, last bool, why string) error 
 		return o.unreadable(segment, err)
 	}
 	if at >= 0 {
-		return o.damaged(segment, o.end, fmt.Sprintf("%s; a record of a later batch follows at offset %d", why, at))
+		return o.j.c.corrupt(opOpen, segment, o.end, fmt.Sprintf("%s; a record of a later batch follows at offset %d", why, at)).WithHint(hintTail)
 	}
 	o.torn = true
 	return o.checkEnd(segment, why)
@@ -50,26 +51,40 @@ func (o *opening) mend() error {
 	j := o.j
 	j.next = o.last + 1
 	if o.unborn != 0 {
-		j.c.Log.Warn("journal: removing a segment that was never finished", "segment", o.unborn)
-		if err := j.c.FS.Remove(j.c.path(o.unborn)); err != nil {
-			return err
-		}
-		if err := j.c.FS.SyncDir(j.c.Dir); err != nil {
-			return err
-		}
+		o.useless = append(o.useless, j.c.path(o.unborn))
+	}
+	if err := o.clear(); err != nil {
+		return err
 	}
 	if err := j.renewReserve(); err != nil {
 		return err
 	}
-	if len(o.segments) == 0 {
+	if len(o.now.winners) == 0 {
 		return o.first()
 	}
 	return o.ready()
 }
 
+// clear removes, durably, what an unfinished segment or compaction left.
+func (o *opening) clear() error {
+	c := &o.j.c
+	for _, name := range o.useless {
+		c.Log.Warn("journal: removing a segment that is unfinished or replaced", "file", name)
+		if err := c.FS.Remove(name); err != nil {
+			return err
+		}
+	}
+	if len(o.useless) == 0 {
+		return nil
+	}
+	return c.FS.SyncDir(c.Dir)
+}
+
 // first begins the very first segment.
 func (o *opening) first() (err error) {
-	o.j.head, err = o.j.begin(1, 0)
+	o.j.head, err = o.j.begin(o.j.allocate(), 0)
+	o.found = []segmentHead{o.j.head.record()}
+	o.now.winners = slices.Clone(o.found)
 	return err
 }
 

@@ -17,7 +17,7 @@ func CodeOf(err error) fault.Code {
 		return fault.OK
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.NoSpace
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case noFiles(err):
 		return fault.Unavailable
 	case errors.Is(err, syscall.EROFS):
 		return fault.ReadOnly

@@ -133,7 +133,7 @@ func (f *countedFile) Close() error {
 	return f.File.Close()
 }
 
-func (f *countedFile) Uncache() error { return Uncache(f.File) }
+func (f *countedFile) Uncache(off, n int64) error { return UncacheRange(f.File, off, n) }
 
 type countedOSFile struct {
 	*countedFile

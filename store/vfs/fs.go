@@ -29,6 +29,8 @@ type FS interface {
 	// OpenWrite opens an existing file for reading and writing.
 	OpenWrite(name string) (File, error)
 	// SyncDir makes the names in a folder durable: creations, renames, removals.
+	// Any error is final, as that of File.Sync, but one of fault.Unavailable:
+	// there was no descriptor to open the folder with, so nothing was tried.
 	SyncDir(name string) error
 	// Rename moves a file, over an existing one if there is one.
 	Rename(from, to string) error
@@ -42,7 +44,8 @@ type FS interface {
 	Stat(name string) (Entry, error)
 	// Lock takes an exclusive lock on a file, which it makes when there is none,
 	// and holds it until the Closer is closed or the process ends. It does not
-	// wait: a lock held elsewhere is fault.Locked around ErrLocked.
+	// wait: a lock held elsewhere is fault.Locked around ErrLocked. On a read-only
+	// file system the file has to be there.
 	Lock(name string) (io.Closer, error)
 	// Space tells how much room the folder's file system has.
 	Space() (Space, error)
@@ -84,19 +87,24 @@ type Space struct {
 	Free       int64 // bytes an unprivileged process may still use
 	Total      int64 // bytes
 	FreeInodes int64 // -1 where the file system sets no limit
+	ReadOnly   bool  // it is mounted so
 }
 
 // uncacher is implemented by files that stand on a page cache.
 type uncacher interface {
-	Uncache() error
+	Uncache(off, n int64) error
 }
 
 // Uncache asks the system to forget the file's clean cached pages, so that the
 // next read comes from the disk. After a failed Sync the cache may hold bytes
 // the disk never got; only a read past it tells. Files without a cache ignore it.
-func Uncache(f File) error {
+func Uncache(f File) error { return UncacheRange(f, 0, 0) }
+
+// UncacheRange is Uncache for the pages that hold n bytes from off on; n = 0
+// means all from off on.
+func UncacheRange(f File, off, n int64) error {
 	if u, ok := f.(uncacher); ok {
-		return u.Uncache()
+		return u.Uncache(off, n)
 	}
 	return nil
 }

@@ -1,67 +1,78 @@
 package vfs
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 const sectorSize = 512
 
 type sector [sectorSize]byte
 
-// inode is a file's content, kept by the sector; sectors that are absent are
-// zeros. It is guarded by its Mem's lock.
-type inode struct {
+// content is what stands in a file, by the sector; a sector that is nil, or
+// behind the last one, is zeros. No sector is ever changed in place, so contents
+// share them, and a copy of a content costs little.
+type content struct {
 	size    int64
-	sectors map[int64]*sector
-	durSize int64             // the size on the disk
-	undo    map[int64]*sector // what the disk holds of sectors written since the last Sync
-	lost    map[int64]*sector // the same for sectors of a failed Sync: they look clean
+	sectors []*sector
+	shared  bool // others have the slice too: copy it before changing it
 }
 
-func newInode() *inode {
-	return &inode{sectors: map[int64]*sector{}, undo: map[int64]*sector{}, lost: map[int64]*sector{}}
+// share returns a copy.
+func (c *content) share() content {
+	c.shared = true
+	return *c
 }
 
-// touch makes a sector ready to be changed and returns it.
-func (n *inode) touch(i int64) *sector {
-	old := n.sectors[i]
-	if _, dirty := n.undo[i]; !dirty {
-		if l, ok := n.lost[i]; ok {
-			n.undo[i] = l
-			delete(n.lost, i)
-		} else {
-			n.undo[i] = old
-		}
+// own makes the slice the content's own, with room for sector i.
+func (c *content) own(i int64) {
+	if c.shared {
+		c.sectors, c.shared = slices.Clone(c.sectors), false
 	}
-	fresh := new(sector)
-	if old != nil {
-		*fresh = *old
-	}
-	n.sectors[i] = fresh
-	return fresh
-}
-
-func (n *inode) write(p []byte, off int64) {
-	if len(p) == 0 {
-		return // also behind the end, as on the real system
-	}
-	n.size = max(n.size, off+int64(len(p)))
-	for len(p) > 0 {
-		s := n.touch(off / sectorSize)
-		c := copy(s[off%sectorSize:], p)
-		p, off = p[c:], off+int64(c)
+	if missing := i + 1 - int64(len(c.sectors)); missing > 0 {
+		c.sectors = append(c.sectors, make([]*sector, missing)...)
 	}
 }
 
-func (n *inode) read(p []byte, off int64) (int, error) {
-	if off >= n.size {
+func (c *content) set(i int64, s *sector) {
+	c.own(i)
+	c.sectors[i] = s
+}
+
+func (c *content) sector(i int64) *sector {
+	if i < int64(len(c.sectors)) {
+		return c.sectors[i]
+	}
+	return nil
+}
+
+// resize sets the size. What is behind it becomes zeros.
+func (c *content) resize(size int64) {
+	keep := (size + sectorSize - 1) / sectorSize
+	if keep < int64(len(c.sectors)) {
+		c.own(0)
+		clear(c.sectors[keep:])
+		c.sectors = c.sectors[:keep]
+	}
+	if last := c.sector(size / sectorSize); last != nil {
+		s := *last
+		clear(s[size%sectorSize:])
+		c.set(size/sectorSize, &s)
+	}
+	c.size = size
+}
+
+func (c *content) read(p []byte, off int64) (int, error) {
+	if off >= c.size {
 		return 0, io.EOF
 	}
-	want := int(min(int64(len(p)), n.size-off))
+	want := int(min(int64(len(p)), c.size-off))
 	for done := 0; done < want; {
 		at := off + int64(done)
-		dst := p[done:want]
 		in := at % sectorSize
+		dst := p[done:want]
 		dst = dst[:min(int64(len(dst)), sectorSize-in)]
-		if s := n.sectors[at/sectorSize]; s != nil {
+		if s := c.sector(at / sectorSize); s != nil {
 			copy(dst, s[in:])
 		} else {
 			clear(dst)
@@ -74,70 +85,48 @@ func (n *inode) read(p []byte, off int64) (int, error) {
 	return want, nil
 }
 
-func (n *inode) truncate(size int64) {
-	for i := range n.sectors {
-		start := i * sectorSize
-		if start+sectorSize <= size {
-			continue
+// inode is a file: what a program sees of it and what the disk has. It is
+// guarded by its Mem's lock.
+type inode struct {
+	name string // that it was made with, for messages
+	cur  content
+	dur  content
+}
+
+// write puts p at off and returns what that does to the disk, sooner or later:
+// the size first, then each sector.
+func (n *inode) write(p []byte, off int64) []effect {
+	if len(p) == 0 {
+		return nil // also behind the end, as on the real system
+	}
+	var out []effect
+	if end := off + int64(len(p)); end > n.cur.size {
+		out = append(out, effect{kind: PieceSize, node: n, size: end, from: n.cur.size})
+		n.cur.size = end
+	}
+	for len(p) > 0 {
+		i := off / sectorSize
+		var s sector
+		if old := n.cur.sector(i); old != nil {
+			s = *old
 		}
-		clear(n.touch(i)[max(size-start, 0):])
-	}
-	n.size = size
-}
-
-func (n *inode) sync() {
-	n.durSize = n.size
-	clear(n.undo)
-}
-
-// failSync is a Sync whose writeback failed: the pages are clean and hold bytes
-// that the disk never got, and no later Sync will bring them there.
-func (n *inode) failSync() {
-	for i, s := range n.undo {
-		n.lost[i] = s
-	}
-	clear(n.undo)
-}
-
-func (n *inode) uncache() {
-	n.restore(n.lost)
-	clear(n.lost)
-}
-
-func (n *inode) restore(old map[int64]*sector) {
-	for i, s := range old {
-		if s == nil {
-			delete(n.sectors, i)
-		} else {
-			n.sectors[i] = s
+		c := copy(s[off%sectorSize:], p)
+		data := &s
+		if s == (sector{}) {
+			data = nil
 		}
+		n.cur.set(i, data)
+		out = append(out, effect{kind: PieceBytes, node: n, sector: i, data: data})
+		p, off = p[c:], off+int64(c)
 	}
+	return out
 }
 
-// crash returns the file that a power cut leaves, all of it durable. Each
-// unsynced sector, and the unsynced size, is kept if keep says so.
-func (n *inode) crash(keep func() bool) *inode {
-	c := newInode()
-	c.size = n.durSize
-	if n.size != n.durSize && keep() {
-		c.size = n.size
+func (n *inode) truncate(size int64) effect {
+	kind := PieceCut
+	if size >= n.cur.size {
+		kind = PieceSize
 	}
-	for i, s := range n.sectors {
-		c.sectors[i] = s // never changed in place: touch copies
-	}
-	c.restore(n.lost)
-	for _, i := range sortedKeys(n.undo) {
-		if !keep() {
-			c.restore(map[int64]*sector{i: n.undo[i]})
-		}
-	}
-	c.cutTo(c.size)
-	c.sync()
-	return c
-}
-
-// cutTo makes all beyond size zero.
-func (n *inode) cutTo(size int64) {
-	n.truncate(size)
-	clear(n.undo)
+	n.cur.resize(size)
+	return effect{kind: kind, node: n, size: size, from: size}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Mem is the simulated twin of OS. It keeps, for every file and folder, what is
-// visible and what is durable, and CrashClone gives the file systems that a
-// power cut could leave behind.
+// visible and what is durable, and Image and CrashClone give the file systems
+// that a power cut could leave behind.
 //
 // It is stricter than the usual file systems on purpose: syncing a file does not
 // make its name durable, and unsynced writes survive or vanish one 512-byte
@@ -23,7 +23,7 @@ import (
 type Mem struct {
 	mu      sync.Mutex
 	root    *memNode
-	pending []nameChange // since the SyncDir of their folders, in order
+	pending []effect // not synced, in order; replaced, never changed in place
 	locks   map[string]bool
 	inject  func(Op) error
 }
@@ -57,7 +57,8 @@ func newDir() *memNode {
 
 // Inject makes f see every operation before it happens, one at a time. An error
 // that f returns becomes the operation's: without effect, or with the effect
-// that a *Partial says. f must not use the Mem. A nil f ends it.
+// that a *Partial says. f must not use the Mem, but may ask the Op for the disk
+// as it is. A nil f ends it.
 func (m *Mem) Inject(f func(Op) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,6 +71,7 @@ func (m *Mem) ask(op Op) (*Partial, error) {
 	if m.inject == nil {
 		return nil, nil
 	}
+	op.mem = m
 	err := m.inject(op)
 	var p *Partial
 	if errors.As(err, &p) {
@@ -137,7 +139,7 @@ func (m *Mem) change(c nameChange) {
 	for _, e := range c {
 		set(e.dir.cur, e.name, e.node)
 	}
-	m.pending = append(m.pending, c)
+	m.pending = append(m.pending, effect{kind: PieceNames, names: c})
 }
 
 func set(names map[string]*memNode, name string, n *memNode) {
@@ -157,7 +159,7 @@ func (m *Mem) Create(name string) (f File, err error) {
 		if d.cur[base] != nil {
 			return fs.ErrExist
 		}
-		n := &memNode{data: newInode()}
+		n := &memNode{data: &inode{name: name}}
 		m.change(nameChange{{d, base, n}})
 		f = &memFile{m: m, name: name, node: n.data, write: true}
 		return nil
@@ -192,22 +194,25 @@ func orNil(f File, err error) (File, error) {
 }
 
 func (m *Mem) SyncDir(name string) error {
-	return m.run(Op{Kind: OpSyncDir, Name: name}, func() error {
+	if Sabotaged(SkipDirSync) {
+		return nil
+	}
+	return forgive(m.run(Op{Kind: OpSyncDir, Name: name}, func() error {
 		d := m.find(name)
 		if d == nil || !d.dir {
 			return fs.ErrNotExist
 		}
-		kept := m.pending[:0:0]
-		for _, c := range m.pending {
-			if c.touches(d) {
-				c.persist()
+		kept := make([]effect, 0, len(m.pending))
+		for _, e := range m.pending {
+			if e.names.touches(d) {
+				e.names.persist()
 			} else {
-				kept = append(kept, c)
+				kept = append(kept, e)
 			}
 		}
 		m.pending = kept
 		return nil
-	})
+	}))
 }
 
 func (c nameChange) touches(d *memNode) bool {
@@ -304,7 +309,7 @@ func (n *memNode) entry(name string) Entry {
 	if n.dir {
 		return Entry{Name: name, IsDir: true}
 	}
-	return Entry{Name: name, Size: n.data.size}
+	return Entry{Name: name, Size: n.data.cur.size}
 }
 
 func (m *Mem) Stat(name string) (e Entry, err error) {
@@ -331,7 +336,7 @@ func (m *Mem) Lock(name string) (c io.Closer, err error) {
 			return fault.New("vfs.Lock", fault.Locked, name, ErrLocked)
 		}
 		if d.cur[base] == nil {
-			m.change(nameChange{{d, base, &memNode{data: newInode()}}})
+			m.change(nameChange{{d, base, &memNode{data: &inode{name: name}}}})
 		}
 		m.locks[name] = true
 		return nil

@@ -3,8 +3,10 @@ package vfs_test
 import (
 	"bytes"
 	"errors"
+	"hash/maphash"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -111,6 +113,55 @@ func TestCrashOfSizes(t *testing.T) {
 	}
 }
 
+// TestImages: each piece can be kept or lost by itself, a version of a sector too.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	m := vfs.NewMem()
+	f := create(t, m, "a", "0123")
+	must(t, f.Sync(), m.SyncDir("."))
+	var before *vfs.Image
+	m.Inject(func(op vfs.Op) error {
+		if op.Kind == vfs.OpTruncate {
+			before = op.Before()
+		}
+		return nil
+	})
+	for _, w := range []string{"4567", "89ab"} {
+		_, err := f.WriteAt([]byte(w), 2)
+		must(t, err)
+	}
+	must(t, f.Truncate(1))
+	pieces := before.Pieces() // the size, and the sector twice
+	if len(pieces) != 3 || pieces[0].Kind != vfs.PieceSize || pieces[1].Kind != vfs.PieceBytes || pieces[0].Name != "a" {
+		t.Fatalf("%+v", pieces)
+	}
+	keep := func(which ...int) func(int) bool {
+		return func(i int) bool { return slices.Contains(which, i) }
+	}
+	for _, c := range []struct {
+		keep func(int) bool
+		want string
+	}{
+		{keep(), "0123"}, {keep(1), "0145"}, {keep(2), "0189"}, {keep(0), "0123\x00\x00"},
+		{keep(0, 1), "014567"}, {keep(0, 1, 2), "0189ab"},
+	} {
+		if got := text(t, before.Crash(c.keep, nil), "a"); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	if got := text(t, before.Crash(keep(0), dice(1)), "a"); got[:4] != "0123" || len(got) != 6 || got[4:] == "\x00\x00" {
+		t.Errorf("no garbage: %q", got)
+	}
+	if got := text(t, m.Image().Crash(keep(3), nil), "a"); got != "0" {
+		t.Errorf("a cut alone: %q", got)
+	}
+	seed := maphash.MakeSeed()
+	if a, b := before.Crash(keep(0), nil), before.Crash(keep(1), nil); a.Fingerprint(seed) == b.Fingerprint(seed) ||
+		a.Fingerprint(seed) != before.Crash(keep(0), nil).Fingerprint(seed) {
+		t.Error("fingerprints do not tell disks apart")
+	}
+}
+
 // TestFailedSync: the bytes look written, no later sync brings them to the disk,
 // and a read past the cache tells.
 func TestFailedSync(t *testing.T) {
@@ -134,10 +185,15 @@ func TestFailedSync(t *testing.T) {
 	if got := text(t, m, "a"); got != "new" {
 		t.Errorf("the cache holds %q", got)
 	}
-	if got := text(t, m.CrashClone(dice(1), 1), "a"); got != "old" {
-		t.Errorf("after a power cut: %q", got)
+	for keep, want := range []string{"old", "new"} { // nobody knows whether the disk has got them
+		if got := text(t, m.CrashClone(dice(1), float64(keep)), "a"); got != want {
+			t.Errorf("after a power cut: %q", got)
+		}
 	}
 	must(t, vfs.Uncache(f))
+	if got := text(t, m.CrashClone(dice(1), 1), "a"); got != "old" {
+		t.Errorf("past the cache and after a power cut: %q", got)
+	}
 	if got := text(t, m, "a"); got != "old" {
 		t.Errorf("past the cache: %q", got)
 	}

@@ -51,7 +51,7 @@ func (f *memFile) ReadAt(p []byte, off int64) (n int, err error) {
 		return 0, fs.ErrInvalid
 	}
 	err = f.run(Op{Kind: OpRead, Offset: off, Length: len(p)}, func() (err error) {
-		n, err = f.node.read(p, off)
+		n, err = f.node.cur.read(p, off)
 		return err
 	})
 	return n, err
@@ -73,14 +73,18 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	}
 	if partial != nil {
 		n := min(partial.Bytes, len(p))
-		f.node.write(p[:n], off)
+		f.put(p[:n], off)
 		return n, pathError(op, partial)
 	}
-	f.node.write(p, off)
+	f.put(p, off)
 	return len(p), nil
 }
 
-// Sync after an injected error leaves the file as Linux does: see failSync.
+func (f *memFile) put(p []byte, off int64) {
+	f.m.pending = append(f.m.pending, f.node.write(p, off)...)
+}
+
+// Sync after an injected error leaves the file as Linux does: see lose.
 func (f *memFile) Sync() error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -88,16 +92,67 @@ func (f *memFile) Sync() error {
 	if err := f.usable(OpSync); err != nil {
 		return pathError(op, err)
 	}
+	if skipsSync(f.name) {
+		return nil
+	}
 	partial, err := f.m.ask(op)
 	if err != nil {
-		f.node.failSync()
-		return pathError(op, err)
+		f.m.lose(f.node)
+		return forgive(pathError(op, err))
 	}
-	f.node.sync()
+	f.m.persist(f.node)
 	if partial != nil {
 		return pathError(op, partial)
 	}
 	return nil
+}
+
+// persist makes a file durable as it is seen, but for what an earlier failed
+// Sync has lost.
+func (m *Mem) persist(n *inode) {
+	kept := make([]effect, 0, len(m.pending))
+	fresh := map[int64]bool{} // sectors that reach the disk
+	for i := range m.pending {
+		if e := &m.pending[i]; e.node == n && !e.lost {
+			e.apply(&n.dur)
+			fresh[e.sector] = fresh[e.sector] || e.kind == PieceBytes
+		}
+	}
+	for _, e := range m.pending {
+		if e.node != n || e.lost && !fresh[e.sector] {
+			kept = append(kept, e)
+		}
+	}
+	m.pending = kept
+}
+
+// lose is a Sync whose writeback failed: the pages are clean, whether the disk
+// has their bytes nobody knows, and no later Sync will bring them there.
+func (m *Mem) lose(n *inode) {
+	pending := slices.Clone(m.pending)
+	for i := range pending {
+		if e := &pending[i]; e.node == n && e.kind == PieceBytes {
+			e.lost = true
+		}
+	}
+	m.pending = pending
+}
+
+// uncache brings back what the disk holds where a failed Sync has lost bytes:
+// now it is known that it has not got them.
+func (m *Mem) uncache(n *inode) {
+	kept := make([]effect, 0, len(m.pending))
+	n.cur = n.dur.share()
+	for _, e := range m.pending {
+		if e.node == n && e.lost {
+			continue
+		}
+		if e.node == n {
+			e.apply(&n.cur)
+		}
+		kept = append(kept, e)
+	}
+	m.pending = kept
 }
 
 func (f *memFile) Truncate(size int64) error {
@@ -105,14 +160,16 @@ func (f *memFile) Truncate(size int64) error {
 		return fs.ErrInvalid
 	}
 	return f.run(Op{Kind: OpTruncate, Offset: size}, func() error {
-		f.node.truncate(size)
+		f.m.pending = append(f.m.pending, f.node.truncate(size))
 		return nil
 	})
 }
 
 func (f *memFile) Preallocate(size int64) error {
 	return f.run(Op{Kind: OpPreallocate, Offset: size}, func() error {
-		f.node.size = max(f.node.size, size)
+		if size > f.node.cur.size {
+			f.m.pending = append(f.m.pending, f.node.truncate(size))
+		}
 		return nil
 	})
 }
@@ -123,7 +180,7 @@ func (f *memFile) Size() (int64, error) {
 	if f.shut {
 		return 0, fs.ErrClosed
 	}
-	return f.node.size, nil
+	return f.node.cur.size, nil
 }
 
 func (f *memFile) Close() error {
@@ -134,9 +191,9 @@ func (f *memFile) Close() error {
 }
 
 // Uncache brings back what the disk holds where a failed Sync lost bytes.
-func (f *memFile) Uncache() error {
+func (f *memFile) Uncache(int64, int64) error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
-	f.node.uncache()
+	f.m.uncache(f.node)
 	return nil
 }

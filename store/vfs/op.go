@@ -53,6 +53,8 @@ type Op struct {
 	Name   string // of the file or folder; of Rename the old name
 	Offset int64  // of a read or write; of Truncate and Preallocate the size
 	Length int    // of a read or write
+
+	mem *Mem // see Before
 }
 
 // Partial is an injected error that comes after the operation had an effect: a

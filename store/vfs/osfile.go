@@ -30,10 +30,13 @@ func (o *osFile) Close() error                             { return o.f.Close() 
 func (o *osFile) OSFile() *os.File                         { return o.f }
 
 func (o *osFile) Sync() error {
-	if o.resized.Swap(false) {
-		return o.f.Sync()
+	if skipsSync(o.f.Name()) {
+		return nil
 	}
-	return o.wrap("fdatasync", onFD(o.f, unix.Fdatasync))
+	if o.resized.Swap(false) {
+		return forgive(o.f.Sync())
+	}
+	return forgive(o.wrap("fdatasync", onFD(o.f, unix.Fdatasync)))
 }
 
 func (o *osFile) Truncate(size int64) error {
@@ -77,9 +80,20 @@ func (o *osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Uncache drops clean pages; dirty ones stay, so Sync first.
-func (o *osFile) Uncache() error {
-	err := onFD(o.f, func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) })
+// folio is the largest run of pages that the kernel caches as one: a huge page.
+// It begins at a multiple of its size.
+const folio = 2 << 20
+
+// Uncache drops clean pages; dirty ones stay, so Sync first. The kernel drops
+// only what lies within the range as a whole, and caches up to a folio as one, so
+// the range is rounded outwards to folios: with single pages, some bytes of most
+// large files would never be read from the disk.
+func (o *osFile) Uncache(off, n int64) error {
+	start, end := off/folio*folio, (off+n+folio-1)/folio*folio
+	if n == 0 {
+		end = start // to the end of the file, says fadvise(2)
+	}
+	err := onFD(o.f, func(fd int) error { return unix.Fadvise(fd, start, end-start, unix.FADV_DONTNEED) })
 	return o.wrap("fadvise", err)
 }
 

@@ -1,4 +1,5 @@
 CREATE INDEX bodies_blob ON bodies (blob) WHERE blob IS NOT NULL;
+CREATE INDEX bodies_unreferenced ON bodies (sequence) WHERE refs = 0;
 CREATE UNIQUE INDEX uploads_id ON uploads (id);
 CREATE TABLE bodies (
 	sequence    INTEGER PRIMARY KEY,
@@ -43,6 +44,10 @@ CREATE TABLE parts (
 	meta     BLOB    NOT NULL,
 	PRIMARY KEY (upload, number)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE segments (
+	number INTEGER PRIMARY KEY,
+	sum    INTEGER NOT NULL
+) STRICT;
 CREATE TABLE state (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),
 	format   INTEGER NOT NULL, -- the number of the last migration
