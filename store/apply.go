@@ -13,13 +13,22 @@ import (
 // from them for memory: counters, cached rows, blobs that nothing names any
 // more. The committer and the replay use it alike, so that recovery does what
 // normal running does.
+//
+// Only a replay meets segments that compaction has thinned out. There a record
+// may name a body, an upload or a bucket that is not there: it is dead then, and
+// a later record that ends it, or the lack of the earlier one, leaves nothing of
+// it. A body may lose its last reference and find another one, since the one
+// between may be gone: bodies without any are dropped when the replay is over.
 type applier struct {
-	tx      viewTx
-	last    index.Position
-	buckets []bucketDelta
-	rows    []rowUpdate
-	arrived []string // blobs that now have a row
-	freed   []string // blobs that lost their last reference
+	tx        viewTx
+	replaying bool
+	segment   uint64 // the index relies on it already
+	last      index.Position
+	buckets   []bucketDelta
+	rows      []rowUpdate
+	arrived   []string    // blobs that now have a row
+	freed     []string    // blobs that lost their last reference
+	bodies    []bodyDelta // bodies that came and went
 }
 
 func newApplier(tx viewTx) *applier { return &applier{tx: tx} }
@@ -34,12 +43,20 @@ func (a *applier) rollback() {
 // record applies one record. It refuses nothing: conditions were checked
 // before the record was written.
 func (a *applier) record(r *journal.Record, loc journal.Location) error {
+	if loc.Segment != a.segment {
+		if err := a.tx.AddSegment(loc.Segment); err != nil {
+			return err
+		}
+		a.segment = loc.Segment
+	}
 	switch r.Kind {
 	case journal.BucketCreate:
 		return a.bucketCreate(r)
 	case journal.BucketDelete:
 		a.buckets = append(a.buckets, bucketDelta{id: r.Bucket, removed: true})
 		return a.tx.DeleteBucket(r.Bucket)
+	case journal.BucketSet:
+		return a.bucketSet(r)
 	case journal.Put:
 		return a.put(r, loc)
 	case journal.Delete:
@@ -52,6 +69,8 @@ func (a *applier) record(r *journal.Record, loc journal.Location) error {
 		return a.complete(r)
 	case journal.Abort:
 		return a.abort(r)
+	case journal.Body:
+		return a.bring(r, loc, 0)
 	}
 	return fault.New("store.apply", fault.NewerFormat, "", nil).
 		WithHint("The journal holds a kind of record that this Larder does not know.")
@@ -64,6 +83,11 @@ func (a *applier) bucketCreate(r *journal.Record) error {
 }
 
 func (a *applier) count(bucket uint64, objects, bytes, uploads int64) error {
+	if a.replaying {
+		if _, found, err := a.tx.Bucket(bucket); err != nil || !found {
+			return err
+		}
+	}
 	a.buckets = append(a.buckets, bucketDelta{id: bucket, objects: objects, bytes: bytes, uploads: uploads})
 	return a.tx.AddBucket(bucket, objects, bytes, uploads)
 }
@@ -83,13 +107,17 @@ func (a *applier) replace(r *journal.Record) error {
 		return err
 	}
 	objects, bytes := int64(1), r.Size
+	version := *r
+	version.Since = r.Sequence
 	if found {
 		objects, bytes = 0, r.Size-old.Size
-		if err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+		meta, err := a.release(old.Sequence, old.Size, old.Meta)
+		if err != nil {
 			return err
 		}
+		version.Since = sinceOf(meta)
 	}
-	row := rowOf(r)
+	row := rowOf(&version)
 	if err := a.tx.PutRow(row); err != nil {
 		return err
 	}
@@ -102,7 +130,7 @@ func (a *applier) remove(r *journal.Record) error {
 	if err != nil || !found {
 		return err
 	}
-	if err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+	if _, err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
 		return err
 	}
 	if err := a.tx.DeleteRow(r.Bucket, r.Key); err != nil {
@@ -115,28 +143,34 @@ func (a *applier) remove(r *journal.Record) error {
 // hold gives a record's body, new or shared, its reference.
 func (a *applier) hold(r *journal.Record, loc journal.Location) error {
 	if r.Extents == nil {
-		if r.Size == 0 {
-			return nil
-		}
-		if r.Blob != "" {
-			a.arrived = append(a.arrived, r.Blob)
-		}
-		return a.tx.PutBody(index.Body{
-			Sequence: r.Sequence, Segment: loc.Segment, Offset: loc.Offset, Length: loc.Length,
-			BodyOffset: loc.BodyOffset, BodyLength: r.Size, Blob: r.Blob, Refs: 1,
-		})
+		return a.bring(r, loc, 1)
 	}
 	return a.settle(balance{}.add(r.Extents, 1))
 }
 
+// bring adds the body that a record brings, if it does.
+func (a *applier) bring(r *journal.Record, loc journal.Location, refs int64) error {
+	if r.Size == 0 || r.Extents != nil {
+		return nil
+	}
+	if r.Blob != "" {
+		a.arrived = append(a.arrived, r.Blob)
+	}
+	a.bodies = append(a.bodies, bodyDelta{r.Sequence, loc.Segment, loc.Length})
+	return a.tx.PutBody(index.Body{
+		Sequence: r.Sequence, Segment: loc.Segment, Offset: loc.Offset, Length: loc.Length,
+		BodyOffset: loc.BodyOffset, BodyLength: r.Size, Blob: r.Blob, Refs: refs,
+	})
+}
+
 // release takes a version's references back and frees bodies that nothing
-// names any more.
-func (a *applier) release(sequence uint64, size int64, meta []byte) error {
+// names any more. It returns the version's decoded Meta.
+func (a *applier) release(sequence uint64, size int64, meta []byte) (*journal.Record, error) {
 	r, err := decodeMeta(meta)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.settle(balance{}.add(extentsOf(r.Extents, sequence, size), -1))
+	return r, a.settle(balance{}.add(extentsOf(r.Extents, sequence, size), -1))
 }
 
 // balance is what a record does to the references of bodies, by their
@@ -157,21 +191,28 @@ func (a *applier) settle(b balance) error {
 		if b[sequence] == 0 {
 			continue
 		}
-		refs, body, err := a.tx.AddRef(sequence, b[sequence])
-		if err != nil {
+		if err := a.refer(sequence, b[sequence]); err != nil {
 			return err
-		}
-		if refs > 0 {
-			continue
-		}
-		if err := a.tx.DeleteBody(sequence); err != nil {
-			return err
-		}
-		if body.Blob != "" {
-			a.freed = append(a.freed, body.Blob)
 		}
 	}
 	return nil
+}
+
+// refer changes how often a body is named.
+func (a *applier) refer(sequence uint64, delta int64) error {
+	body, found, err := a.tx.Body(sequence)
+	if err != nil || !found && a.replaying {
+		return err
+	}
+	if found && body.Refs+delta == 0 && !a.replaying {
+		if body.Blob != "" {
+			a.freed = append(a.freed, body.Blob)
+		}
+		a.bodies = append(a.bodies, bodyDelta{sequence, body.Segment, -body.Length})
+		return a.tx.DeleteBody(sequence)
+	}
+	_, _, err = a.tx.AddRef(sequence, delta)
+	return err
 }
 
 func (a *applier) uploadCreate(r *journal.Record) error {
@@ -185,6 +226,15 @@ func (a *applier) uploadCreate(r *journal.Record) error {
 }
 
 func (a *applier) part(r *journal.Record, loc journal.Location) error {
+	if a.replaying {
+		_, found, err := a.tx.Upload(r.Upload)
+		if err == nil && !found {
+			err = a.bring(r, loc, 0)
+		}
+		if err != nil || !found {
+			return err
+		}
+	}
 	if err := a.hold(r, loc); err != nil {
 		return err
 	}
@@ -193,7 +243,7 @@ func (a *applier) part(r *journal.Record, loc journal.Location) error {
 		return err
 	}
 	if found {
-		if err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+		if _, err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
 			return err
 		}
 	}
@@ -226,7 +276,8 @@ func (a *applier) complete(r *journal.Record) error {
 
 func (a *applier) abort(r *journal.Record) error {
 	err := a.eachPart(r.Upload, func(p index.Part, _ []journal.Extent) error {
-		return a.release(p.Sequence, p.Size, p.Meta)
+		_, err := a.release(p.Sequence, p.Size, p.Meta)
+		return err
 	})
 	if err != nil {
 		return err
@@ -235,6 +286,11 @@ func (a *applier) abort(r *journal.Record) error {
 }
 
 func (a *applier) endUpload(r *journal.Record) error {
+	if a.replaying {
+		if _, found, err := a.tx.Upload(r.Upload); err != nil || !found {
+			return err
+		}
+	}
 	if err := a.tx.DeleteParts(r.Upload); err != nil {
 		return err
 	}

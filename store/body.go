@@ -33,7 +33,7 @@ func (s *Store) receive(body io.Reader, size int64, asked, keep Algorithm) (*rec
 	if size > MaxPutBytes {
 		return nil, tooLarge()
 	}
-	if err := s.room(max(size, 0)); err != nil {
+	if err := s.roomForBody(size); err != nil {
 		return nil, err
 	}
 	d := newDigester(asked, keep)
@@ -257,7 +257,7 @@ func (s *Store) attach(rec *journal.Record, r *received) error {
 func (s *Store) commitBody(ch *change, blobID string) error {
 	err := s.committer.submit(ch)
 	if err != nil && blobID != "" && !ch.appended {
-		s.reclaimer.remove(blobID)
+		s.reclaimer.remove(file{blob: blobID})
 		s.blobs.Done(blobID)
 	}
 	return err

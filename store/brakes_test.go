@@ -46,6 +46,80 @@ func TestANewStoreTakesNoForeignBlobs(t *testing.T) {
 	read(t, s, "bucket", "k")
 }
 
+// TestAStoreWithoutBlobsIsKnownToo starts with an empty data folder beside the
+// blob folder of a store that has no blob yet: there would be two stores with
+// one folder of blobs.
+func TestAStoreWithoutBlobsIsKnownToo(t *testing.T) {
+	t.Parallel()
+	cfg := store.Config{Dir: t.TempDir(), BlobDir: t.TempDir()}
+	s, err := store.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeBucket(t, s, "bucket")
+	put(t, s, "bucket", "k", noise(1, 1000))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wrong := cfg
+	wrong.Dir = t.TempDir()
+	for range 2 {
+		_, err = store.Open(t.Context(), wrong)
+		wantCode(t, err, fault.ForeignStore)
+	}
+	if left, err := os.ReadDir(wrong.Dir); err != nil || len(left) > 0 {
+		t.Errorf("a refused start left %v, %v", left, err)
+	}
+}
+
+// TestACopyOfTheDataFolderIsLockedOut opens a copy of a running store's data
+// folder, which names the same blobs.
+func TestACopyOfTheDataFolderIsLockedOut(t *testing.T) {
+	t.Parallel()
+	cfg := store.Config{Dir: t.TempDir(), BlobDir: t.TempDir(), InlineLimit: 64}
+	s, err := store.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeBucket(t, s, "bucket")
+	put(t, s, "bucket", "k", noise(1, 1000))
+	twin := cfg
+	twin.Dir = crash(t, cfg.Dir)
+	_, err = store.Open(t.Context(), twin)
+	wantCode(t, err, fault.Locked)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = store.Open(t.Context(), twin); err != nil {
+		t.Fatal(err)
+	}
+	read(t, s, "bucket", "k")
+	s.Close()
+}
+
+// TestSegmentsThatAreGoneAreMissed takes the journal and the index of a store
+// that has no blobs: nothing but the mark tells that something was stored.
+func TestSegmentsThatAreGoneAreMissed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), store.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeBucket(t, s, "bucket")
+	put(t, s, "bucket", "k", noise(1, 1000))
+	s.Close()
+	removeIndex(t, dir)
+	if err := os.RemoveAll(dir + "/segments"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Open(t.Context(), store.Config{Dir: dir})
+	wantCode(t, err, fault.ForeignStore)
+	if _, err := os.Stat(dir + "/segments"); err == nil {
+		t.Error("a refused start began a new journal")
+	}
+}
+
 // TestBlobsWithoutAJournalAreKept takes the journal and the index away: all
 // blobs would look like orphans.
 func TestBlobsWithoutAJournalAreKept(t *testing.T) {
@@ -91,6 +165,29 @@ func firstError(errs ...error) error {
 
 func longVersion() []byte {
 	return []byte("larder 1\nstore 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n")
+}
+
+// TestTheMakingOfAStoreOnTwoDisksGoesOn cuts it off behind each of its steps on
+// either disk.
+func TestTheMakingOfAStoreOnTwoDisksGoesOn(t *testing.T) {
+	t.Parallel()
+	for which := range 2 {
+		for n := 1; n <= 12; n++ {
+			data, blobs := t.TempDir(), t.TempDir()
+			plans := []*plan{{}, {}}
+			plans[which] = &plan{at: n, forever: true, err: 5}
+			if s, err := openTwoFaulty(data, blobs, plans[0], plans[1]); err == nil {
+				s.Close()
+			}
+			s, err := openTwoFaulty(data, blobs, &plan{}, &plan{})
+			if err != nil {
+				t.Fatalf("disk %d cut off at operation %d: %v", which, n, err)
+			}
+			makeBucket(t, s, "bucket")
+			check(t, s)
+			s.Close()
+		}
+	}
 }
 
 // TestTheMakingOfAStoreGoesOn cuts it off behind each of its steps.

@@ -26,6 +26,7 @@ type bucketDelta struct {
 	id                      uint64
 	created                 *index.Bucket
 	removed                 bool
+	settings                *BucketSettings
 	objects, bytes, uploads int64
 }
 
@@ -38,7 +39,7 @@ func (t *bucketTable) apply(deltas []bucketDelta) {
 	defer t.mu.Unlock()
 	for _, d := range deltas {
 		if d.created != nil {
-			t.add(*d.created)
+			t.add(*d.created, BucketSettings{})
 			continue
 		}
 		b := t.byID[d.id]
@@ -50,6 +51,9 @@ func (t *bucketTable) apply(deltas []bucketDelta) {
 			delete(t.byName, b.Name)
 			continue
 		}
+		if d.settings != nil {
+			b.Settings = *d.settings
+		}
 		b.Objects += d.objects
 		b.Bytes += d.bytes
 		b.Uploads += d.uploads
@@ -57,10 +61,10 @@ func (t *bucketTable) apply(deltas []bucketDelta) {
 }
 
 // add needs mu, or a table that nobody else has yet.
-func (t *bucketTable) add(x index.Bucket) {
+func (t *bucketTable) add(x index.Bucket, settings BucketSettings) {
 	b := &Bucket{
 		ID: x.ID, Name: x.Name, Created: time.Unix(0, x.Created),
-		Objects: x.Objects, Bytes: x.Bytes, Uploads: x.Uploads,
+		Objects: x.Objects, Bytes: x.Bytes, Uploads: x.Uploads, Settings: settings,
 	}
 	t.byName[b.Name], t.byID[b.ID] = b, b
 }
@@ -92,7 +96,11 @@ func (s *Store) loadBuckets() error {
 		return err
 	}
 	for _, b := range all {
-		s.buckets.add(b)
+		settings, err := bucketSettings(b)
+		if err != nil {
+			return err
+		}
+		s.buckets.add(b, settings)
 	}
 	return nil
 }
@@ -158,7 +166,7 @@ func (s *Store) DeleteBucket(_ context.Context, name string) error {
 				return nil, fault.New(op, fault.BucketNotEmpty, name, nil).
 					WithHint("The bucket has multipart uploads in progress. Complete or abort them first.")
 			}
-			return &journal.Record{Kind: journal.BucketDelete, Bucket: b.ID, BucketName: name, Time: s.stamp()}, nil
+			return &journal.Record{Kind: journal.BucketDelete, Bucket: b.ID, BucketName: name, Prev: b.ID, Time: s.stamp()}, nil
 		},
 	})
 }

@@ -18,6 +18,9 @@ type change struct {
 	// It runs on the committer's goroutine.
 	prepare func() (*journal.Record, error)
 
+	// bytes of an inline body that wait with the change.
+	bytes int
+
 	// appended: the record may be on the disk, whatever err says, so what it
 	// names must stay. Read it after done.
 	appended bool

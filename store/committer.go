@@ -6,12 +6,14 @@ import (
 	"larder/fault"
 	"larder/store/index"
 	"larder/store/journal"
+	"larder/store/vfs"
 )
 
 const (
 	maxBatchChanges = 256      // changes that share one sync
 	maxBatchBytes   = 16 << 20 // inline bodies that share one sync
 	maxQueue        = 4096     // changes that wait; more are refused
+	maxQueueBytes   = 64 << 20 // inline bodies that wait; more are refused
 	checkpointBytes = 8 << 20  // of WAL, before the committer checkpoints
 	extentBytes     = 12       // of an extent in a record, as a rule
 )
@@ -33,11 +35,16 @@ type committer struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
 	queue  []*change
+	bytes  int      // inline bodies of the changes accepted and not yet looked at
+	chores []*chore // run one at a time, between batches
 	closed bool
 
 	// behind holds records that are durable but could not be applied, since
 	// the index had no room. run only; nothing newer is applied before them.
 	behind []applied
+
+	// segment is the last one that the index was told of. run only.
+	segment uint64
 }
 
 // applied pairs a record with where it lies.
@@ -70,10 +77,11 @@ func (c *committer) accept(ch *change) error {
 	if c.closed {
 		return shuttingDown()
 	}
-	if len(c.queue) >= maxQueue {
+	if len(c.queue) >= maxQueue || c.bytes > 0 && c.bytes+ch.bytes > maxQueueBytes {
 		return fault.New("store", fault.Unavailable, "", nil).WithHint("Too many changes are waiting. Try again.")
 	}
 	c.queue = append(c.queue, ch)
+	c.bytes += ch.bytes
 	c.wake.Signal()
 	return nil
 }
@@ -90,13 +98,27 @@ func (c *committer) close() {
 func (c *committer) run() {
 	defer close(c.stop)
 	for {
-		waiting := c.take()
-		if waiting == nil {
+		waiting, job := c.take()
+		if waiting == nil && job == nil {
 			return
 		}
 		for len(waiting) > 0 {
-			waiting = waiting[c.next(waiting):]
+			taken := c.next(waiting)
+			c.unload(waiting[:taken])
+			waiting = waiting[taken:]
 		}
+		if job != nil {
+			job.done <- job.run()
+		}
+	}
+}
+
+// unload makes room in the queue for as many bytes as changes have brought.
+func (c *committer) unload(done []*change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ch := range done {
+		c.bytes -= ch.bytes
 	}
 }
 
@@ -116,16 +138,21 @@ func (c *committer) next(waiting []*change) (taken int) {
 	return b.taken
 }
 
-// take waits for changes and returns all of them, or nil after close.
-func (c *committer) take() []*change {
+// take waits for changes and chores and returns all of those and one of these,
+// or nothing after close.
+func (c *committer) take() (waiting []*change, job *chore) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.queue) == 0 && !c.closed {
+	for len(c.queue) == 0 && len(c.chores) == 0 && !c.closed {
 		c.wake.Wait()
 	}
-	waiting := c.queue
+	waiting = c.queue
 	c.queue = nil
-	return waiting
+	if len(c.chores) > 0 {
+		job = c.chores[0]
+		c.chores = c.chores[1:]
+	}
+	return waiting, job
 }
 
 // batch is what shares one sync.
@@ -249,22 +276,22 @@ func (c *committer) write(b *batch) error {
 	s := c.store
 	if len(b.blobs) > 0 {
 		if err := s.blobs.SyncDirs(b.blobs); err != nil {
-			s.fail(err)
-			return s.writable()
+			return s.writeFault(err)
 		}
 	}
 	locs, err := s.journal.Append(b.records)
 	if fault.CodeOf(err) == fault.NoSpace && b.keepFreeing(err) {
 		locs, err = s.journal.Append(b.records)
 	}
+	kept := err == nil || s.journal.Err() != nil // a failed write may have got all the bytes there
+	for _, ch := range b.changes {
+		ch.appended = kept
+	}
 	if err != nil {
 		return c.appendFailed(err)
 	}
-	for _, ch := range b.changes {
-		ch.appended = true
-	}
 	synced := make(chan error, 1)
-	go func() { synced <- s.journal.Sync() }()
+	go func() { synced <- vfs.BeforeAnswer(s.journal.Sync) }()
 
 	todo := make([]applied, len(locs))
 	for i, loc := range locs {
@@ -301,6 +328,7 @@ func (c *committer) appendFailed(err error) error {
 // fellBehind gives the index its reserve when it has no room, and tries once
 // more with that.
 func (c *committer) fellBehind(err error) error {
+	err = c.store.lackOfRoom(err)
 	if fault.CodeOf(err) == fault.NoSpace && c.store.spendReserve() {
 		return c.catchUp()
 	}
@@ -327,6 +355,7 @@ func (c *committer) apply(todo []applied) (*applier, error) {
 		return newApplier(nil), err
 	}
 	a := newApplier(tx)
+	a.segment = c.segment
 	for _, t := range todo {
 		if err := a.record(t.rec, t.loc); err != nil {
 			return a, err
@@ -344,12 +373,17 @@ func (c *committer) publish(a *applier) error {
 		return err
 	}
 	a.tx = nil
+	c.segment = a.segment
 	s.buckets.apply(a.buckets)
 	s.rows.apply(a.rows)
 	for _, id := range a.arrived {
 		s.blobs.Done(id)
 	}
-	s.reclaimer.add(a.freed)
+	if len(a.arrived) > 0 {
+		s.blobs.Noted(a.last.Sequence)
+	}
+	s.reclaimer.add(blobsOf(a.freed))
+	s.compactor.note(a.bodies)
 	if err := s.checkpoint(); err != nil {
 		s.fail(err)
 	}
@@ -363,7 +397,7 @@ func (s *Store) checkpoint() error {
 	if err != nil || size <= checkpointBytes {
 		return nil
 	}
-	err = s.index.Checkpoint(index.Passive)
+	err = s.lackOfRoom(s.checkpointIndex(index.Passive))
 	if fault.CodeOf(err) == fault.NoSpace {
 		s.log.Warn("there is no room to move the index's log into the index", "error", err)
 		return nil

@@ -88,6 +88,7 @@ func (s *Store) completeRecord(req CompleteRequest) (*journal.Record, error) {
 	rec := &journal.Record{
 		Kind: journal.Complete, Bucket: u.Bucket, BucketName: req.Bucket, Key: req.Key,
 		Upload: req.UploadID, Owner: start.Owner, ETag: multipartETag(parts), Extents: extents, Time: s.stamp(),
+		Prev: u.Sequence,
 	}
 	setMeta(rec, metaFrom(start))
 	for _, p := range parts {

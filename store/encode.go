@@ -10,12 +10,12 @@ import (
 )
 
 // metaOf is the part of a record that stands in an index row: all but what the
-// row has as columns of its own.
+// row has as columns of its own, and what only tombstones need.
 func metaOf(r *journal.Record) []byte {
 	m := *r
 	m.BucketName, m.Key, m.ETag = "", "", ""
 	m.Bucket, m.Part = 0, 0
-	m.Size, m.Time = 0, 0
+	m.Size, m.Time, m.Prev = 0, 0, 0
 	m.Sums, m.SumsCRC, m.Body = nil, 0, nil
 	if m.Kind != journal.Complete {
 		m.Upload = "" // an object keeps it, so that a repeated Complete is known
@@ -33,13 +33,19 @@ func decodeMeta(meta []byte) (*journal.Record, error) {
 	return r, nil
 }
 
-// rowOf is the index row of the object version that r brings.
+// rowOf is the index row of the object version that r brings, with r.Since as it
+// is: see sinceOf.
 func rowOf(r *journal.Record) index.Row {
 	return index.Row{
 		Bucket: r.Bucket, Key: r.Key, Sequence: r.Sequence,
 		Size: r.Size, Modified: r.Time, ETag: r.ETag, Meta: metaOf(r),
 	}
 }
+
+// sinceOf is the lowest sequence of any record of a key since its last
+// tombstone, as the key's row tells with its decoded Meta: what a tombstone must
+// outlive. Rows that were written before there was compaction do not tell.
+func sinceOf(meta *journal.Record) uint64 { return max(meta.Since, 1) }
 
 // extentsOf is where a version's bytes are: the bodies it shares, or the one
 // that its own record brought.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -123,9 +124,18 @@ func (c *script) run() {
 }
 
 // openFaulty opens a store whose file systems follow one plan.
-func openFaulty(dir string, p *plan) (*store.Store, error) {
-	s, err := store.OpenOn(context.Background(), store.Config{Dir: dir, SegmentSize: 4 << 10, InlineLimit: 64},
-		func(f vfs.FS) vfs.FS { return faulty{f, p} })
+func openFaulty(dir string, p *plan) (*store.Store, error) { return openTwoFaulty(dir, "", p, p) }
+
+// openTwoFaulty opens a store whose blobs lie elsewhere, with a plan for each of
+// its file systems.
+func openTwoFaulty(dir, blobDir string, data, blobs *plan) (*store.Store, error) {
+	plans := []*plan{data, blobs} // in the order in which they are opened
+	s, err := store.OpenOn(context.Background(), store.Config{Dir: dir, BlobDir: blobDir, SegmentSize: 4 << 10, InlineLimit: 64},
+		func(f vfs.FS) vfs.FS {
+			p := plans[0]
+			plans = plans[1:]
+			return faulty{f, p}
+		})
 	if err == nil {
 		s.AllowSmallParts()
 	}
@@ -139,14 +149,14 @@ func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	whole := &plan{}
 	faultRun(t, "sound", whole)
-	stride := 5 // with five kinds that begin at different operations, each is hit
+	stride := 7 // with seven kinds that begin at different operations, each is hit
 	if testing.Short() {
 		stride = 20
 	}
 	kinds := map[string]*plan{
 		"EIO once": {err: syscall.EIO}, "EIO for ever": {err: syscall.EIO, forever: true},
 		"ENOSPC once": {err: syscall.ENOSPC}, "ENOSPC for ever": {err: syscall.ENOSPC, forever: true},
-		"EMFILE once": {err: syscall.EMFILE},
+		"EMFILE once": {err: syscall.EMFILE}, "EDQUOT once": {err: syscall.EDQUOT}, "EROFS for ever": {err: syscall.EROFS, forever: true},
 	}
 	for i, name := range slices.Sorted(maps.Keys(kinds)) {
 		kind := kinds[name]
@@ -162,27 +172,67 @@ func TestEveryFault(t *testing.T) {
 // passes tells whether the fault is one after which writing goes on: no space
 // or no descriptors, and not at a sync.
 func (p *plan) passes() bool {
-	if p.err == syscall.EIO || p.forever {
+	if p.err == syscall.EIO || p.err == syscall.EROFS || p.forever {
 		return false
 	}
 	switch p.hit {
 	case vfs.OpCreate, vfs.OpMkdir, vfs.OpPreallocate, vfs.OpWrite, vfs.OpOpen, vfs.OpRead:
 		return true
+	case vfs.OpSyncDir: // a folder that could not be opened
+		return p.err == syscall.EMFILE
 	}
 	return false
 }
 
+// TestEveryFaultOfOneDisk is TestEveryFault for a store on two file systems of
+// which one fails.
+func TestEveryFaultOfOneDisk(t *testing.T) {
+	t.Parallel()
+	kinds := []plan{
+		{err: syscall.EIO, forever: true}, {err: syscall.ENOSPC, forever: true}, {err: syscall.EROFS, forever: true},
+		{err: syscall.EIO}, {err: syscall.EMFILE}, {err: syscall.EDQUOT},
+	}
+	for _, which := range []string{"data", "blobs"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			open := func(dir string, p *plan) (*store.Store, error) {
+				data, blobs := p, &plan{}
+				if which == "blobs" {
+					data, blobs = blobs, data
+				}
+				if err := os.MkdirAll(dir+"/data", 0o700); err != nil {
+					return nil, err
+				}
+				return openTwoFaulty(dir+"/data", dir, data, blobs)
+			}
+			whole := &plan{}
+			faultRunOn(t, "sound", whole, open)
+			for i := range kinds {
+				for n := 1 + i; n <= whole.count && !t.Failed(); n += 25 {
+					p := &plan{at: n, err: kinds[i].err, forever: kinds[i].forever}
+					faultRunOn(t, fmt.Sprintf("%v (for ever: %v) at operation %d", p.err, p.forever, n), p, open)
+				}
+			}
+		})
+	}
+}
+
 func faultRun(t *testing.T, name string, p *plan) {
+	t.Helper()
+	faultRunOn(t, name, p, openFaulty)
+}
+
+func faultRunOn(t *testing.T, name string, p *plan, open func(dir string, p *plan) (*store.Store, error)) {
 	t.Helper()
 	dir := t.TempDir()
 	l := &ledger{may: map[string]map[string]bool{}}
-	s, err := openFaulty(dir, p)
+	s, err := open(dir, p)
 	if err == nil {
 		(&script{s, l}).run()
 		p.heal()
 		l.verify(t, s, name+", live")
 		switch {
-		case p.hit == vfs.OpRemove: // the next start removes it
+		case p.hit == vfs.OpRemove, p.forever && s.Stats().ReadOnly == "": // a freed blob may still be there: the next start removes it
 		case s.Stats().ReadOnly == "":
 			check(t, s)
 		case p.passes():
@@ -191,7 +241,7 @@ func faultRun(t *testing.T, name string, p *plan) {
 		_ = s.Close()
 	}
 	p.heal()
-	again, err := openFaulty(dir, &plan{})
+	again, err := open(dir, &plan{})
 	if err != nil {
 		t.Errorf("%s: the store does not open: %v", name, err)
 		return

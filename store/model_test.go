@@ -48,7 +48,7 @@ func TestAgainstTheModel(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"bucket": m.bucket, "put": m.put, "put again": m.put, "delete": m.remove, "copy": m.copy,
 			"start": m.start, "part": m.part, "copy part": m.copyPart, "copy part again": m.copyPart,
-			"complete": m.complete, "abort": m.abort, "restart": m.restart,
+			"complete": m.complete, "abort": m.abort, "restart": m.restart, "compact": m.compact,
 		})
 		m.compare()
 		m.restart(rt)
@@ -57,7 +57,7 @@ func TestAgainstTheModel(t *testing.T) {
 }
 
 func (m *machine) open() {
-	s, err := store.Open(context.Background(), store.Config{Dir: m.dir, SegmentSize: 8 << 10, InlineLimit: 64, CacheRows: 3})
+	s, err := store.Open(context.Background(), store.Config{Dir: m.dir, SegmentSize: 4 << 10, InlineLimit: 64, CacheRows: 3, CompactRate: -1})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -76,6 +76,22 @@ func (m *machine) restart(t *rapid.T) {
 		removeIndex(m.tb, m.dir)
 	}
 	m.open()
+}
+
+// compact rewrites one sealed segment, or all.
+func (m *machine) compact(t *rapid.T) {
+	n := len(m.s.Sealed())
+	if n == 0 {
+		t.Skip("nothing is sealed")
+	}
+	var err error
+	if rapid.Bool().Draw(t, "all") {
+		err = m.s.CompactRuns(context.Background(), rapid.IntRange(1, n).Draw(t, "run"))
+	} else {
+		err = m.s.CompactAt(context.Background(), rapid.IntRange(0, n-1).Draw(t, "segment"))
+	}
+	m.want(err, fault.OK)
+	m.s.Settle() // a crash copies the folder at a moment of no changes
 }
 
 func (m *machine) want(err error, code fault.Code) bool {

@@ -65,6 +65,7 @@ func (s *Store) partChange(rec *journal.Record) *change {
 	return &change{
 		reads:  []string{bucketName(rec.BucketName), uploadName(rec.Upload)},
 		writes: []string{partsName(rec.Upload)},
+		bytes:  len(rec.Body),
 		prepare: func() (*journal.Record, error) {
 			u, _, err := s.upload(rec.BucketName, rec.Key, rec.Upload)
 			rec.Bucket = u.Bucket

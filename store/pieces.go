@@ -53,11 +53,12 @@ func (s *Store) pieces(e *entry) ([]piece, error) {
 	if p := e.pieces.Load(); p != nil {
 		return *p, nil
 	}
+	moves := s.rows.moved()
 	pieces, err := s.findPieces(e.extents())
 	if err != nil || pieces == nil {
 		return nil, err
 	}
-	e.pieces.Store(&pieces)
+	s.rows.keep(e, pieces, moves)
 	return pieces, nil
 }
 
@@ -80,17 +81,18 @@ func (s *Store) findPieces(extents []journal.Extent) ([]piece, error) {
 	return pieces, nil
 }
 
-// copyPiece writes n bytes of a piece, from offset off within its extent.
-func (s *Store) copyPiece(ctx context.Context, w io.Writer, p piece, off, n int64) (int64, error) {
+// copyPiece writes a range of a piece's extent. trust spares blobs their
+// verification.
+func (s *Store) copyPiece(ctx context.Context, w io.Writer, p piece, r span, trust bool) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fault.New("store.Get", fault.Canceled, "", err)
 	}
-	off += p.extent.Offset
-	if off+n > p.body.BodyLength {
+	r.off += p.extent.Offset
+	if r.off+r.n > p.body.BodyLength {
 		return 0, fault.New("store.Get", fault.Corrupt, "", io.ErrUnexpectedEOF)
 	}
 	if p.body.Blob != "" {
-		return s.copyBlob(ctx, w, p.body, off, n)
+		return s.copyBlob(ctx, w, p.body, r, trust)
 	}
 	buf := windows.Get().(*[]byte)
 	defer windows.Put(buf)
@@ -98,7 +100,7 @@ func (s *Store) copyPiece(ctx context.Context, w io.Writer, p piece, off, n int6
 	if err != nil {
 		return 0, err
 	}
-	return writeTo(w, body[off:off+n])
+	return writeTo(w, body[r.off:r.off+r.n])
 }
 
 func locationOf(b index.Body) journal.Location {

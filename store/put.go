@@ -74,6 +74,7 @@ func (s *Store) putChange(rec *journal.Record, cond Condition) *change {
 	ch := &change{
 		reads:  []string{bucketName(bucket)},
 		writes: []string{objectName(bucket, key), bucketContent(bucket)},
+		bytes:  len(rec.Body),
 	}
 	if !cond.empty() {
 		ch.reads = append(ch.reads, objectName(bucket, key))
@@ -138,9 +139,14 @@ func (s *Store) deleteChange(req DeleteRequest) *change {
 			if err := (Condition{IfMatch: req.IfMatch}).check(req.Bucket, req.Key, e); err != nil || e == nil {
 				return nil, err
 			}
-			return &journal.Record{
+			rec := &journal.Record{
 				Kind: journal.Delete, Bucket: b.ID, BucketName: req.Bucket, Key: req.Key, Time: s.stamp(),
-			}, nil
+				Prev: e.row.Sequence,
+			}
+			if since := sinceOf(e.rec); since != rec.Prev {
+				rec.Since = since
+			}
+			return rec, nil
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"larder/fault"
 	"larder/store/index"
@@ -19,7 +20,7 @@ const replayBatch = 1000
 // openIndex opens the index. A damaged one is removed and made again by the
 // replay that follows: it is only a view.
 func (s *Store) openIndex(ctx context.Context, id [16]byte) error {
-	cfg := index.Config{Path: filepath.Join(s.cfg.Dir, indexFile), StoreID: id, Log: s.log}
+	cfg := index.Config{Path: filepath.Join(s.cfg.Dir, indexFile), StoreID: id, OnDamage: s.noteDamage, Log: s.log}
 	if err := s.touchIndex(); err != nil {
 		return err
 	}
@@ -60,20 +61,25 @@ func (s *Store) removeIndex() error {
 			return fault.New("store.Open", fault.Internal, name, err)
 		}
 	}
+	s.dropNotes()
 	return nil
 }
 
 // replay opens the journal and applies to the index what it has not seen, by
 // the same function as the committer.
 func (s *Store) replay(ctx context.Context, id [16]byte) error {
-	r := replayer{store: s}
 	from := s.index.Applied()
+	known, err := s.index.Segments()
+	if err != nil {
+		return err
+	}
+	r := replayer{store: s, meter: s.newReplayMeter(from.Sequence == 0), known: known}
 	j, err := journal.Open(ctx, journal.Config{
-		FS: s.fs, StoreID: id, SegmentSize: s.cfg.SegmentSize, Log: s.log,
+		FS: s.fs, StoreID: id, SegmentSize: s.cfg.SegmentSize, Log: s.log, Known: known, Enter: r.enter,
 	}, journal.Position(from), r.take)
 	if err == nil {
 		s.journal = j
-		err = r.commit()
+		err = r.finish()
 	}
 	if err != nil {
 		r.rollback()
@@ -95,25 +101,55 @@ func (s *Store) replay(ctx context.Context, id [16]byte) error {
 // replayer applies records in transactions of replayBatch.
 type replayer struct {
 	store *Store
+	meter *replayMeter
 	tx    viewTx
 	apply *applier
 	last  journal.Position
 	open  int // records in tx
 	count int
+
+	known   []uint64 // segments, to the index before
+	segment uint64   // the last one that the index was told of
+}
+
+func (r *replayer) begin() error {
+	if r.tx != nil {
+		return nil
+	}
+	tx, err := r.store.index.Begin()
+	if err != nil {
+		return err
+	}
+	r.tx, r.apply = tx, newApplier(tx)
+	r.apply.replaying, r.apply.segment = true, r.segment
+	return nil
+}
+
+// enter tells the index of a segment before its records, since it may have none:
+// a compacted one that the index does not know counts as unfinished at the next
+// start, also when this replay was cut off.
+func (r *replayer) enter(segment uint64) error {
+	if slices.Contains(r.known, segment) {
+		return nil
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	r.apply.segment = segment
+	return r.tx.AddSegment(segment)
 }
 
 func (r *replayer) take(rec *journal.Record, loc journal.Location) error {
-	if r.tx == nil {
-		tx, err := r.store.index.Begin()
-		if err != nil {
-			return err
-		}
-		r.tx, r.apply = tx, newApplier(tx)
-	}
-	if err := r.apply.record(rec, loc); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
+	if lost := rec.Kind == journal.Delete && vfs.Sabotaged(vfs.SkipTombstone); !lost {
+		if err := r.apply.record(rec, loc); err != nil {
+			return err
+		}
+	}
 	r.last = journal.Position{Sequence: rec.Sequence, Segment: loc.Segment, Offset: loc.Offset + loc.Length}
+	r.meter.step(loc.Length)
 	r.open++
 	r.count++
 	if r.open < replayBatch {
@@ -126,16 +162,70 @@ func (r *replayer) commit() error {
 	if r.tx == nil {
 		return nil
 	}
-	r.tx.SetApplied(index.Position(r.last))
+	if r.last != (journal.Position{}) {
+		r.tx.SetApplied(index.Position(r.last))
+	}
 	if err := r.tx.Commit(); err != nil {
 		return err
 	}
+	r.segment = r.apply.segment
 	r.tx, r.apply, r.open = nil, nil, 0
 	return r.store.checkpoint()
+}
+
+// finish commits what was replayed and then what follows from having seen it
+// all: which segments count, how far the journal goes (its last records may have
+// been dropped by compaction), and which bodies nothing refers to.
+func (r *replayer) finish() error {
+	if err := r.commit(); err != nil {
+		return err
+	}
+	for {
+		tx, err := r.store.index.Begin()
+		if err != nil {
+			return err
+		}
+		r.tx, r.apply = tx, newApplier(tx)
+		changed, err := r.store.settleReplay(tx)
+		if err != nil || !changed {
+			r.rollback()
+			return err
+		}
+		r.last = r.store.journal.Position()
+		if err := r.commit(); err != nil {
+			return err
+		}
+	}
+}
+
+// settleReplay does a part of finish, and tells whether there was anything to do.
+func (s *Store) settleReplay(tx viewTx) (changed bool, err error) {
+	known, err := s.index.Segments()
+	if err != nil {
+		return false, err
+	}
+	changed = s.index.Applied() != index.Position(s.journal.Position())
+	for _, seg := range s.journal.Segments() {
+		if slices.Contains(known, seg.Number) {
+			continue
+		}
+		changed = true
+		if err := tx.AddSegment(seg.Number); err != nil {
+			return true, err
+		}
+	}
+	dead, err := tx.Unreferenced(replayBatch)
+	for _, sequence := range dead {
+		if err == nil {
+			err = tx.DeleteBody(sequence)
+		}
+	}
+	return changed || len(dead) > 0, err
 }
 
 func (r *replayer) rollback() {
 	if r.tx != nil {
 		r.tx.Rollback()
+		r.tx = nil
 	}
 }

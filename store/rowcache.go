@@ -2,6 +2,7 @@ package store
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -63,6 +64,7 @@ type rowCache struct {
 	mu     sync.Mutex
 	weight int    // of all items
 	epoch  uint64 // grows with every batch; an older read may not be kept
+	moves  uint64 // grows when bodies have moved; older places may not be kept
 	items  map[rowKey]*list.Element
 	order  *list.List // front: used last. Values are *entry.
 }
@@ -106,6 +108,41 @@ func (c *rowCache) apply(updates []rowUpdate) {
 			c.store(e)
 		}
 	}
+}
+
+// moved returns the number to hand to keep.
+func (c *rowCache) moved() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moves
+}
+
+// keep notes where the bytes of a version lie, unless bodies have moved since
+// moves: they may lie elsewhere then.
+func (c *rowCache) keep(e *entry, pieces []piece, moves uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if moves == c.moves {
+		e.pieces.Store(&pieces)
+	}
+}
+
+// forget drops all places within these segments. Call it when the index no
+// longer names them: no later look-up finds one.
+func (c *rowCache) forget(segments []uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moves++
+	for el := c.order.Front(); el != nil; el = el.Next() {
+		e := el.Value.(*entry)
+		if p := e.pieces.Load(); p != nil && lieIn(*p, segments) {
+			e.pieces.Store(nil)
+		}
+	}
+}
+
+func lieIn(pieces []piece, segments []uint64) bool {
+	return slices.ContainsFunc(pieces, func(p piece) bool { return slices.Contains(segments, p.body.Segment) })
 }
 
 // store keeps a row, unless it would take the place of too many others.

@@ -3,9 +3,11 @@ package store
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"larder/fault"
 	"larder/store/journal"
+	"larder/store/vfs"
 )
 
 // reserve is the free space in bytes that only changes which free space may
@@ -13,29 +15,94 @@ import (
 // disk.
 const reserve = 16 << 20
 
-// room fails with fault.NoSpace when more bytes would touch the reserve. It
-// asks the file system each time, so writing goes on by itself once there is
-// space again.
-func (s *Store) room(more int64) error {
-	space, err := s.fs.Space()
-	if err != nil {
+// room fails with fault.NoSpace when more bytes in the data folder would touch
+// the reserve. It asks the file system each time, so writing goes on by itself
+// once there is space again.
+func (s *Store) room(more int64) error { return roomOn(s.fs, more) }
+
+// roomForBody is room for a body of a size, or of any size below 0: a large one
+// takes its room where the blobs are.
+func (s *Store) roomForBody(size int64) error {
+	if s.cfg.BlobDir == s.cfg.Dir || size >= 0 && size <= int64(s.cfg.InlineLimit) {
+		return s.room(max(size, 0))
+	}
+	if err := s.room(0); err != nil {
+		return err
+	}
+	return roomOn(s.blobFS, max(size, 0))
+}
+
+func roomOn(f vfs.FS, more int64) error {
+	space, err := f.Space()
+	switch {
+	case err != nil:
 		return nil // the write itself will tell
-	}
-	if space.Free-more < reserve {
-		return noSpace()
-	}
-	if s.cfg.BlobDir == s.cfg.Dir {
-		return nil
-	}
-	if space, err = s.blobFS.Space(); err == nil && space.Free-more < reserve {
+	case space.ReadOnly:
+		return fault.New("store", fault.ReadOnly, "", syscall.EROFS).WithHint(hintMounted)
+	case space.Free-more < reserve:
 		return noSpace()
 	}
 	return nil
 }
 
+const hintMounted = "The file system is mounted read-only. Reading goes on; mount it to be written to, and writing does too."
+
+// mountedReadOnly says why nothing or not everything can be written at the
+// moment, or "".
+func (s *Store) mountedReadOnly() string {
+	for _, f := range []vfs.FS{s.fs, s.blobFS} {
+		if space, err := f.Space(); err == nil && space.ReadOnly {
+			return hintMounted
+		}
+	}
+	return ""
+}
+
+// failHint tells what to do about a failed write.
+func failHint(cause error) string {
+	if errors.Is(cause, syscall.EROFS) {
+		return "The file system has become read-only, as the system does it after an error. Look at its log (`dmesg`), check the disk, then restart Larder."
+	}
+	return "Writing to the disk failed. Check the disk, then restart Larder."
+}
+
+const hintNoSpace = "The disk is full. Delete objects or make room; writing goes on by itself."
+
 func noSpace() error {
-	return fault.New("store", fault.NoSpace, "", nil).
-		WithHint("The disk is full. Delete objects or make room; writing goes on by itself.")
+	return fault.New("store", fault.NoSpace, "", nil).WithHint(hintNoSpace)
+}
+
+// probeFile tells whether there is room, and stands for a moment only.
+const probeFile = "index.probe"
+
+// lackOfRoom makes fault.NoSpace of an error of the index that comes from a
+// quota: SQLite calls a write over quota a failed one, and only a full disk a
+// lack of space. So a write of our own is asked. All other errors stay as they
+// are.
+func (s *Store) lackOfRoom(err error) error {
+	if fault.CodeOf(err) != fault.Internal {
+		return err
+	}
+	if vfs.CodeOf(s.probe()) == fault.NoSpace {
+		return fault.New("store", fault.NoSpace, "", err).WithHint(hintNoSpace)
+	}
+	return err
+}
+
+// probe writes what an index would write and takes it back.
+func (s *Store) probe() error {
+	f, err := s.fs.Create(probeFile)
+	if errors.Is(err, fs.ErrExist) {
+		f, err = s.fs.OpenWrite(probeFile) // left over from a crash
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(make([]byte, 64<<10), 0)
+	if err == nil {
+		err = f.Sync() // where a file system finds out late
+	}
+	return errors.Join(err, f.Close(), s.fs.Remove(probeFile))
 }
 
 // indexReserveBytes is enough for the index to follow some hundred deletions.

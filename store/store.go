@@ -39,8 +39,13 @@ type Store struct {
 
 	buckets   *bucketTable // by name; written by the committer only
 	rows      *rowCache    // decoded rows; filled by readers, corrected by the committer
+	scrub     scrubFiles   // what the scrubber keeps open
+	notes     indexNotes
+	sound     soundness
 	committer *committer
 	reclaimer *reclaimer
+	compactor *compactor
+	expiry    *expiry
 
 	minPart  int64                       // MinPartBytes, but for tests
 	reserved bool                        // index.reserve is there; the committer's
@@ -63,6 +68,12 @@ func (c *Config) setDefaults() {
 	}
 	if c.CacheRows == 0 {
 		c.CacheRows = 20_000
+	}
+	if c.CompactRate == 0 {
+		c.CompactRate = 50_000_000
+	}
+	if c.UploadExpiry == 0 {
+		c.UploadExpiry = 7 * 24 * time.Hour
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -109,8 +120,12 @@ func openOn(ctx context.Context, cfg Config, g ground) (*Store, error) {
 	s.keepReserve()
 	s.committer = newCommitter(s)
 	s.reclaimer = newReclaimer(s)
+	s.compactor = newCompactor(s)
+	s.expiry = newExpiry(s)
 	go s.committer.run()
 	go s.reclaimer.run()
+	go s.compactor.run()
+	go s.expiry.run()
 	return s, nil
 }
 
@@ -123,21 +138,52 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	copied := s.indexWasCopied()
+	if !copied {
+		s.markIndex()
+	}
 	err = s.openView(ctx, id)
-	if err == nil || s.index == nil || !s.index.Damaged() {
+	if why := s.whyAnew(err, copied); why != "" {
+		s.log.Warn("index.db is made again from the journal: "+why, "error", err)
+		if err := s.dropView(); err != nil {
+			return err
+		}
+		err = s.openView(ctx, id)
+	}
+	if copied {
+		err = s.judgeCopy(ctx, err)
+	}
+	if err != nil {
 		return err
 	}
-	s.log.Warn("index.db is damaged and is made again from the journal", "error", err)
-	if err := s.dropView(); err != nil {
-		return err
+	s.markIndex()
+	return s.blobs.Begin(s.journal.Position().Sequence, s.rebuilt)
+}
+
+// whyAnew says why the index must be made again, or nothing. err is that of
+// openView. An index that is ahead of the journal stays, and stops the start:
+// what it names beyond the journal is missing, which nobody may hide.
+func (s *Store) whyAnew(err error, copied bool) string {
+	switch code := fault.CodeOf(err); {
+	case code == fault.IndexAhead:
+		return ""
+	case code == fault.IndexStale:
+		return "it is older than a compaction of the journal"
+	case copied:
+		return "it was copied while Larder ran"
+	case err != nil && s.index != nil && s.index.Damaged():
+		return "it is damaged"
 	}
-	return s.openView(ctx, id)
+	return ""
 }
 
 // openView opens the index and the journal, brings the one up to date from the
 // other, and loads the buckets.
 func (s *Store) openView(ctx context.Context, id [16]byte) error {
 	if err := s.openIndex(ctx, id); err != nil {
+		return err
+	}
+	if err := s.checkNotes(); err != nil {
 		return err
 	}
 	if err := s.replay(ctx, id); err != nil {
@@ -148,8 +194,10 @@ func (s *Store) openView(ctx context.Context, id [16]byte) error {
 
 // dropView closes what openView has opened, and removes the index.
 func (s *Store) dropView() error {
-	s.index.Close() // a view of nothing that is worth keeping
-	s.index = nil
+	if s.index != nil {
+		s.index.Close() // a view of nothing that is worth keeping
+		s.index = nil
+	}
 	if s.journal != nil {
 		if err := s.journal.Close(); err != nil {
 			return err
@@ -164,6 +212,8 @@ func (s *Store) dropView() error {
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
+		s.expiry.close()
+		s.compactor.close()
 		s.committer.close()
 		s.closed.Store(true)
 		s.reclaimer.close()
@@ -186,10 +236,15 @@ func (s *Store) closeFiles() error {
 		}
 	}
 	if s.index != nil {
+		s.noteFloor()
 		keep(s.index.Close())
 		if s.index.Damaged() {
 			s.log.Warn("a damaged row was found: the next start makes index.db again from the journal")
 			keep(s.removeIndex())
+		}
+		s.scrub.close()
+		if s.committer != nil {
+			s.unmarkIndex()
 		}
 	}
 	if s.journal != nil {
@@ -206,7 +261,7 @@ func (s *Store) closeFiles() error {
 // that succeeds says nothing about it.
 func (s *Store) fail(cause error) {
 	f := fault.New("store", fault.ReadOnly, "", cause).
-		WithHint("Writing to the disk failed. Check the disk, then restart Larder.")
+		WithHint(failHint(cause))
 	if s.readOnly.CompareAndSwap(nil, f) {
 		s.log.Error("the store is read-only until a restart", "error", cause)
 	}
@@ -228,11 +283,14 @@ func (s *Store) Stats() Stats {
 		st.Objects += b.Objects
 		st.Bytes += b.Bytes
 	}
+	s.compactor.stats(&st)
 	if space, err := s.fs.Space(); err == nil {
 		st.FreeBytes, st.TotalBytes = int64(space.Free), int64(space.Total)
 	}
 	if f := s.readOnly.Load(); f != nil {
 		st.ReadOnly = f.Hint
+	} else {
+		st.ReadOnly = s.mountedReadOnly()
 	}
 	return st
 }

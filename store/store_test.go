@@ -238,7 +238,7 @@ func TestBrakes(t *testing.T) {
 		}, fault.ForeignStore},
 		"VERSION missing":    {func(d string) error { return os.Remove(d + "/VERSION") }, fault.ForeignStore},
 		"newer format":       {func(d string) error { return os.WriteFile(d+"/VERSION", []byte("larder 2\nstore 00\n"), 0o600) }, fault.NewerFormat},
-		"segments gone":      {func(d string) error { return os.RemoveAll(d + "/segments") }, fault.IndexAhead},
+		"segments gone":      {func(d string) error { return os.RemoveAll(d + "/segments") }, fault.ForeignStore},
 		"VERSION unreadable": {func(d string) error { return os.WriteFile(d+"/VERSION", []byte("??"), 0o600) }, fault.Corrupt},
 	}
 	for name, c := range cases {

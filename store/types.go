@@ -25,8 +25,20 @@ type Config struct {
 	InlineLimit int    // largest body in bytes that stands inside its record, up to 16 MiB; 0 = 128 KiB
 	SegmentSize int64  // bytes of one journal segment; 0 = 64 MiB
 	CacheRows   int    // decoded rows kept in memory; 0 = 20,000
-	Log         *slog.Logger
-	Now         func() time.Time // stamps records; nil = time.Now
+	CompactRate int64  // bytes a second that compaction reads and writes; 0 = 50 MB/s, negative: there is none
+
+	// UploadExpiry is how old a multipart upload grows before it is aborted;
+	// 0 = 7 days, negative: it never is.
+	UploadExpiry time.Duration
+
+	Log *slog.Logger
+
+	// Progress is told how many bytes of records were read while the index is
+	// made again or catches up, at most once a second. A total of 0 is not
+	// known; nil: nobody asks.
+	Progress func(done, total int64)
+
+	Now func() time.Time // stamps records; nil = time.Now
 }
 
 // Bucket is a bucket and its counters, which the committer keeps.
@@ -37,6 +49,8 @@ type Bucket struct {
 	Objects int64 // current object versions
 	Bytes   int64 // their sizes, added up
 	Uploads int64 // multipart uploads in progress
+
+	Settings BucketSettings
 }
 
 // Headers are the system headers that S3 keeps with an object and returns as
@@ -271,4 +285,9 @@ type Stats struct {
 	TotalBytes int64
 	Sequence   uint64 // of the last change
 	ReadOnly   string // why no writes are taken, "" when they are
+
+	Segments       int
+	SegmentBytes   int64 // of the segments' files, without what is reserved in the newest
+	DeadBytes      int64 // about; of them no longer needed, and not in the newest
+	CompactedBytes int64 // that compaction has given back since Open
 }

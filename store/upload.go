@@ -126,6 +126,7 @@ func (s *Store) AbortUpload(_ context.Context, bucket, key, id string) error {
 			}
 			return &journal.Record{
 				Kind: journal.Abort, Bucket: u.Bucket, BucketName: bucket, Key: key, Upload: id, Time: s.stamp(),
+				Prev: u.Sequence,
 			}, nil
 		},
 	})

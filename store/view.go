@@ -16,11 +16,15 @@ type view interface {
 	Damaged() bool
 	Checkpoint(index.CheckpointMode) error
 	WALSize() (int64, error)
+	Sync() error
+	Vacuum(pages int) (more bool, err error)
 	Verify(context.Context) error
 	Close() error
 
 	Row(bucket uint64, key string) (index.Row, bool, error)
 	Body(sequence uint64) (index.Body, bool, error)
+	Bodies(after uint64, max int) ([]index.Body, error)
+	Segments() ([]uint64, error)
 	HasBlob(id string) (bool, error)
 	Bucket(id uint64) (index.Bucket, bool, error)
 	Buckets() ([]index.Bucket, error)
@@ -41,6 +45,10 @@ type viewTx interface {
 	PutBody(index.Body) error
 	AddRef(sequence uint64, delta int64) (int64, index.Body, error)
 	DeleteBody(sequence uint64) error
+	MoveBody(sequence, segment uint64, offset, length, bodyOffset int64) (bool, error)
+	Unreferenced(max int) ([]uint64, error)
+	AddSegment(number uint64) error
+	DropSegment(number uint64) error
 	PutUpload(index.Upload) error
 	DeleteUpload(id string) error
 	PutPart(index.Part) error
