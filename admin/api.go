@@ -21,6 +21,9 @@ type summaryJSON struct {
 	Requests      int64      `json:"requests"`
 	ReadOnly      string     `json:"read_only"`
 	Sequence      uint64     `json:"sequence"`
+	Findings      int        `json:"findings"`
+	ScrubBehind   bool       `json:"scrub_behind"`
+	LastVerified  *time.Time `json:"last_verified"`
 }
 
 func (a api) summary(_ http.ResponseWriter, r *http.Request, c auth.Caller) (any, error) {
@@ -32,6 +35,7 @@ func (a api) summary(_ http.ResponseWriter, r *http.Request, c auth.Caller) (any
 		Version: s.Version, Started: when(s.Started), UptimeSeconds: int64(s.Uptime / time.Second),
 		Buckets: s.Buckets, Objects: s.Objects, Bytes: s.Bytes, FreeBytes: s.FreeBytes,
 		TotalBytes: s.TotalBytes, Requests: s.Requests, ReadOnly: s.ReadOnly, Sequence: s.Sequence,
+		Findings: s.Findings, ScrubBehind: s.ScrubBehind, LastVerified: when(s.LastVerified),
 	}, nil
 }
 
@@ -158,10 +162,12 @@ type bucketJSON struct {
 	Objects int64      `json:"objects"`
 	Bytes   int64      `json:"bytes"`
 	Uploads int64      `json:"uploads"`
+
+	VerifyReads bool `json:"verify_reads"` // hold large bodies against their checksums on every read
 }
 
 func bucketOnWire(b store.Bucket) bucketJSON {
-	return bucketJSON{b.Name, when(b.Created), b.Objects, b.Bytes, b.Uploads}
+	return bucketJSON{b.Name, when(b.Created), b.Objects, b.Bytes, b.Uploads, !b.Settings.UnverifiedReads}
 }
 
 func (a api) listBuckets(_ http.ResponseWriter, r *http.Request, c auth.Caller) (any, error) {
@@ -182,6 +188,31 @@ func (a api) createBucket(w http.ResponseWriter, r *http.Request, c auth.Caller)
 	}
 	b, err := a.buckets.CreateBucket(r.Context(), c, in.Name)
 	return bucketOnWire(b), err
+}
+
+// patchBucket changes the settings that are named.
+func (a api) patchBucket(w http.ResponseWriter, r *http.Request, c auth.Caller) (any, error) {
+	var in struct {
+		VerifyReads *bool `json:"verify_reads"`
+	}
+	if err := readJSON(w, r, &in); err != nil {
+		return nil, err
+	}
+	name := r.PathValue("name")
+	if err := a.service.guard.Check(r.Context(), c, auth.SetBucket, auth.Resource{Bucket: name}); err != nil {
+		return nil, err // before it shows which buckets there are
+	}
+	b, err := a.buckets.HeadBucket(r.Context(), c, name)
+	if err != nil {
+		return nil, err
+	}
+	if in.VerifyReads != nil {
+		b.Settings.UnverifiedReads = !*in.VerifyReads
+		if err := a.buckets.SetBucketSettings(r.Context(), c, name, b.Settings); err != nil {
+			return nil, err
+		}
+	}
+	return bucketOnWire(b), nil
 }
 
 func (a api) deleteBucket(_ http.ResponseWriter, r *http.Request, c auth.Caller) (any, error) {

@@ -61,7 +61,7 @@ func (c client) want(status int, code, method, path, body string) map[string]any
 // sample is a request to a route that would succeed for an administrator.
 func sample(pattern string) (method, path, body string) {
 	method, path, _ = strings.Cut(pattern, " ")
-	path = strings.NewReplacer("{id}", "LKNONE", "{name}", "nothing").Replace(path)
+	path = strings.NewReplacer("{id}", "LKNONE", "{name}", "nothing", "{command}", "start").Replace(path)
 	switch pattern {
 	case "POST /api/v1/keys":
 		body = `{"name":"nas","grants":[{"bucket":"b","rights":"read"}]}`
@@ -71,6 +71,12 @@ func sample(pattern string) (method, path, body string) {
 		body = `{"name":"eve","password":"long enough","role":"admin"}`
 	case "PUT /api/v1/users/{name}/password":
 		body = `{"new":"long enough"}`
+	case "PATCH /api/v1/buckets/{name}":
+		body = `{"verify_reads":false}`
+	case "POST /api/v1/backup":
+		body = `{"dir":"/nowhere"}`
+	case "POST /api/v1/export":
+		body = `{"bucket":"bucket","dir":"/nowhere"}`
 	case "POST /api/v1/buckets":
 		body = `{"name":"bucket"}`
 	}
@@ -98,7 +104,7 @@ func TestEveryRouteNeedsACaller(t *testing.T) {
 		if rt.Action != auth.ListBuckets {
 			f.client(t, powerless, nil).want(403, "denied", method, path, body)
 		}
-		if rt.Action != auth.ListBuckets && rt.Action != auth.ReadSummary {
+		if rt.Action != auth.ListBuckets && rt.Action != auth.ReadSummary && rt.Action != auth.ReadScrub {
 			f.client(t, viewer, nil).want(403, "denied", method, path, body)
 		}
 	}
@@ -116,12 +122,12 @@ func TestAPISummary(t *testing.T) {
 	f := open(t)
 	out := f.client(t, f.auth.Local(), nil).want(200, "", "GET", "/api/v1/summary", "")
 	for _, field := range []string{"version", "started", "uptime_seconds", "buckets", "objects", "bytes", "free_bytes",
-		"total_bytes", "requests", "read_only", "sequence"} {
+		"total_bytes", "requests", "read_only", "sequence", "findings", "scrub_behind", "last_verified"} {
 		if _, ok := out[field]; !ok {
 			t.Errorf("no field %s", field)
 		}
 	}
-	if len(out) != 11 || out["version"] != "1.2.3" || out["requests"] != 42.0 {
+	if len(out) != 14 || out["version"] != "1.2.3" || out["requests"] != 42.0 {
 		t.Errorf("%v", out)
 	}
 }

@@ -1,5 +1,5 @@
-// Package admin is the control plane's only door: the summary, access keys and
-// users, for the console, for the command line over the unix socket, and as a
+// Package admin is the control plane's only door: the summary, access keys,
+// users, verification and backups, for the console, for the command line over the unix socket, and as a
 // JSON API.
 //
 // Every method of Service begins by asking auth.Guard whether the caller may,
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"larder/auth"
+	"larder/scrubber"
 	"larder/store"
 )
 
@@ -28,6 +29,9 @@ type Config struct {
 	Version  string
 	Started  time.Time
 	Requests func() int64 // answered since the start; nil = not counted
+	Scrubber *scrubber.Scrubber
+	Files    Files           // nil = no backups and exports
+	Stopping <-chan struct{} // closed when the server stops: ends long work; nil = never
 	Log      *slog.Logger
 }
 
@@ -39,6 +43,9 @@ type Service struct {
 	version  string
 	started  time.Time
 	requests func() int64
+	scrubber *scrubber.Scrubber
+	files    Files
+	stopping <-chan struct{}
 	log      *slog.Logger
 }
 
@@ -53,6 +60,7 @@ func New(cfg Config) *Service {
 	return &Service{
 		auth: cfg.Auth, guard: cfg.Auth.Guard(), store: cfg.Store,
 		version: cfg.Version, started: cfg.Started, requests: cfg.Requests, log: cfg.Log,
+		scrubber: cfg.Scrubber, files: cfg.Files, stopping: cfg.Stopping,
 	}
 }
 
@@ -69,6 +77,10 @@ type Summary struct {
 	Requests   int64  // since the start
 	ReadOnly   string // why no writes are taken, "" when they are
 	Sequence   uint64 // of the last change
+
+	Findings     int       // pieces of damage that are open
+	ScrubBehind  bool      // verification does not keep to its period
+	LastVerified time.Time // end of the last whole pass, zero = never
 }
 
 // Summary needs auth.ReadSummary. It reads counters only and costs next to
@@ -77,12 +89,16 @@ func (s *Service) Summary(ctx context.Context, c auth.Caller) (Summary, error) {
 	if err := s.guard.Check(ctx, c, auth.ReadSummary, auth.Resource{}); err != nil {
 		return Summary{}, err
 	}
-	st := s.store.Stats()
+	st, scrub := s.store.Stats(), scrubber.Status{}
+	if s.scrubber != nil {
+		scrub = s.scrubber.Status()
+	}
 	return Summary{
 		Version: s.version, Started: s.started, Uptime: time.Since(s.started),
 		Buckets: st.Buckets, Objects: st.Objects, Bytes: st.Bytes,
 		FreeBytes: st.FreeBytes, TotalBytes: st.TotalBytes,
 		Requests: s.requests(), ReadOnly: st.ReadOnly, Sequence: st.Sequence,
+		Findings: scrub.Open, ScrubBehind: scrub.Behind, LastVerified: scrub.Last.Ended,
 	}, nil
 }
 

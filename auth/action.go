@@ -24,7 +24,12 @@ const (
 	ManageUsers
 	ReadUsers
 	ChangeOwnPassword
-	lastAction = ChangeOwnPassword
+	SetBucket // settings of a bucket
+	ReadScrub
+	ManageScrub
+	MakeBackup  // to a folder of the server's machine: for its local caller only
+	ExportFiles // likewise
+	lastAction  = ExportFiles
 )
 
 // String returns the name of the action as the audit log writes it.
@@ -33,6 +38,7 @@ func (a Action) String() string {
 		"", "ListBuckets", "CreateBucket", "DeleteBucket", "ReadBucket", "ListObjects", "GetObject",
 		"PutObject", "CreateObject", "DeleteObject", "ListUploads", "AbortUpload", "ListParts",
 		"ReadSummary", "ManageKeys", "ReadKeys", "ManageUsers", "ReadUsers", "ChangeOwnPassword",
+		"SetBucket", "ReadScrub", "ManageScrub", "MakeBackup", "ExportFiles",
 	}
 	if a == 0 || int(a) >= len(names) {
 		return "Action(?)"

@@ -54,6 +54,8 @@ func openDatabase(ctx context.Context, path string, log *slog.Logger) (*database
 	return db, nil
 }
 
+const hintDamaged = "The database of users and keys is damaged."
+
 func openError(op, path string, err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) {
@@ -62,7 +64,7 @@ func openError(op, path string, err error) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultNotADB, sqlite.ResultCorrupt:
 		return fault.New(op, fault.Corrupt, path, err).
-			WithHint("The database of users and keys is damaged; put a backup of it in its place.")
+			WithHint(hintDamaged)
 	case sqlite.ResultFull:
 		return fault.New(op, fault.NoSpace, path, err)
 	}
@@ -77,7 +79,7 @@ func (db *database) prepare(ctx context.Context) error {
 		return err
 	}
 	pragmas := []string{
-		"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON",
+		"PRAGMA journal_mode = WAL", "PRAGMA synchronous = " + synchronous(), "PRAGMA secure_delete = ON",
 		"PRAGMA foreign_keys = ON", "PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON",
 		"PRAGMA mmap_size = 0", "PRAGMA cache_size = -2048", "PRAGMA journal_size_limit = 4194304",
 	}
@@ -99,7 +101,7 @@ func (db *database) check() error {
 	})
 	if err == nil && (len(found) != 1 || found[0] != "ok") {
 		err = fault.New("auth.Open", fault.Corrupt, db.path, errors.New(strings.Join(found, "; "))).
-			WithHint("The database of users and keys is damaged; put a backup of it in its place.")
+			WithHint(hintDamaged)
 	}
 	return err
 }
@@ -124,6 +126,12 @@ func (db *database) migrate(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// newestSchema is the number of the last embedded migration.
+func newestSchema() (int, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	return len(files), err
 }
 
 // version returns user_version, and refuses foreign files and those of a newer

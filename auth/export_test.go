@@ -56,9 +56,6 @@ func (a *Auth) SetSecretHash(user string, hash []byte) error {
 // UserHash returns the stored hash of a password.
 func (a *Auth) UserHash(user string) []byte { return a.state.Load().users[user].hash }
 
-// Generation rises with every change.
-func (a *Auth) Generation() uint64 { return a.state.Load().generation }
-
 // NewLimiter makes a limiter whose shards hold size buckets each.
 func NewLimiter(size int) *Limiter {
 	l := newLimiter()

@@ -27,11 +27,11 @@ type Grant struct {
 	Rights Rights `json:"rights"`
 }
 
-// allows decides for one grant. Buckets are made and deleted by full rights on
-// everything only.
+// allows decides for one grant. Buckets are made, set up and deleted by full
+// rights on everything only.
 func (g Grant) allows(act Action, r Resource) bool {
 	switch act {
-	case CreateBucket, DeleteBucket, ReadSummary:
+	case CreateBucket, DeleteBucket, SetBucket, ReadSummary:
 		return g.Rights == Full && g.Bucket == "*" && g.Prefix == ""
 	case ReadBucket:
 		return matches(g.Bucket, r.Bucket) && g.Rights.allows(act, "")

@@ -71,11 +71,11 @@ func roleAllows(u User, act Action, r Resource) bool {
 		return r.Key == u.Name
 	case ManageKeys, ReadKeys, ManageUsers, ReadUsers:
 		return u.Role == RoleAdmin
-	case ListBuckets, ReadBucket, ListObjects, GetObject, ListUploads, ListParts, ReadSummary:
+	case ListBuckets, ReadBucket, ListObjects, GetObject, ListUploads, ListParts, ReadSummary, ReadScrub:
 		return u.Role == RoleAdmin || u.Role == RoleOperator || u.Role == RoleViewer
-	case CreateBucket, DeleteBucket, PutObject, CreateObject, DeleteObject, AbortUpload:
+	case CreateBucket, DeleteBucket, SetBucket, PutObject, CreateObject, DeleteObject, AbortUpload, ManageScrub:
 		return u.Role == RoleAdmin || u.Role == RoleOperator
-	}
+	} // MakeBackup and ExportFiles name a path of the server's machine, which nobody may from afar
 	return false
 }
 

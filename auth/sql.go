@@ -10,10 +10,12 @@ const (
 	disableKey = `UPDATE keys SET disabled = ?2 WHERE serial = ?1`
 	deleteKey  = `DELETE FROM keys WHERE serial = ?1`
 	touchKey   = `UPDATE keys SET last_used = ?2, last_addr = ?3 WHERE serial = ?1`
+	updateKey  = `UPDATE keys SET disabled = ?2, grants = ?3, expires = ?4 WHERE serial = ?1`
 
 	selectUsers = `SELECT serial, name, role, hash, created FROM users`
 	insertUser  = `INSERT INTO users (name, role, hash, created) VALUES (?1, ?2, ?3, ?4)`
 	updateHash  = `UPDATE users SET hash = ?2 WHERE serial = ?1`
+	updateUser  = `UPDATE users SET role = ?2, hash = ?3 WHERE serial = ?1`
 	deleteUser  = `DELETE FROM users WHERE serial = ?1`
 
 	selectSessions = `SELECT s.serial, s.token, s.user, u.name, s.created, s.seen, s.expires, s.addr, s.agent
@@ -22,6 +24,9 @@ const (
 	touchSession       = `UPDATE sessions SET seen = ?2 WHERE serial = ?1`
 	deleteSession      = `DELETE FROM sessions WHERE serial = ?1`
 	deleteUserSessions = `DELETE FROM sessions WHERE user = ?1`
+	deleteAllSessions  = `DELETE FROM sessions`
+
+	copyDatabase = `VACUUM INTO ?1`
 
 	insertAudit = `INSERT INTO audit (sequence, time, kind, actor, addr, action, target, outcome, detail, count, mac)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`

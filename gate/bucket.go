@@ -67,3 +67,15 @@ func (g *Gate) DeleteBucket(ctx context.Context, c auth.Caller, name string) err
 	g.record(ctx, c, auth.DeleteBucket, name)
 	return nil
 }
+
+// SetBucketSettings replaces a bucket's settings, durably.
+func (g *Gate) SetBucketSettings(ctx context.Context, c auth.Caller, name string, settings store.BucketSettings) error {
+	if err := g.guard.Check(ctx, c, auth.SetBucket, auth.Resource{Bucket: name}); err != nil {
+		return err
+	}
+	if err := g.store.SetBucketSettings(ctx, name, settings); err != nil {
+		return err
+	}
+	g.record(ctx, c, auth.SetBucket, name)
+	return nil
+}

@@ -21,22 +21,23 @@ type bucketAnswer struct {
 	Objects int64      `json:"objects"`
 	Bytes   int64      `json:"bytes"`
 	Uploads int64      `json:"uploads"`
+
+	VerifyReads bool `json:"verify_reads"`
 }
 
 func (p *program) bucketCommand() *cobra.Command {
-	bucket := &cobra.Command{Use: "bucket", Short: "Buckets of the running server"}
-	bucket.AddCommand(
+	return group(cobra.Command{Use: "bucket", Short: "Buckets of the running server"},
 		p.onServer(cobra.Command{Use: "create NAME", Short: "Make a bucket", Args: cobra.ExactArgs(1)},
 			func(ctx context.Context, c *control.Client, args []string) error {
 				return c.Call(ctx, http.MethodPost, "/api/v1/buckets", map[string]string{"name": args[0]}, nil)
 			}),
 		p.bucketList(),
+		p.bucketSet(),
 		p.onServer(cobra.Command{Use: "delete NAME", Short: "Delete an empty bucket", Args: cobra.ExactArgs(1)},
 			func(ctx context.Context, c *control.Client, args []string) error {
 				return c.Call(ctx, http.MethodDelete, "/api/v1/buckets/"+url.PathEscape(args[0]), nil, nil)
 			}),
 	)
-	return bucket
 }
 
 func (p *program) bucketList() *cobra.Command {
@@ -58,5 +59,22 @@ func (p *program) bucketList() *cobra.Command {
 			})
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (p *program) bucketSet() *cobra.Command {
+	var verify string
+	cmd := p.onServer(cobra.Command{
+		Use: "set NAME", Short: "Change a bucket's settings", Args: cobra.ExactArgs(1),
+		Long: "Changes the settings of a bucket that are named. They count for reads that begin later.",
+	}, func(ctx context.Context, c *control.Client, args []string) error {
+		if verify != "on" && verify != "off" {
+			return fmt.Errorf("--verify-reads: %q is neither on nor off", verify)
+		}
+		change := map[string]bool{"verify_reads": verify == "on"}
+		return c.Call(ctx, http.MethodPatch, "/api/v1/buckets/"+url.PathEscape(args[0]), change, nil)
+	})
+	cmd.Flags().StringVar(&verify, "verify-reads", "", "on: hold large bodies against their checksums on every read; off: trust the disk, small bodies are verified all the same")
+	_ = cmd.MarkFlagRequired("verify-reads") // fails for unknown flags only
 	return cmd
 }

@@ -36,8 +36,7 @@ type keyRequest struct {
 }
 
 func (p *program) keyCommand() *cobra.Command {
-	key := &cobra.Command{Use: "key", Short: "Access keys of the running server"}
-	key.AddCommand(
+	return group(cobra.Command{Use: "key", Short: "Access keys of the running server"},
 		p.keyCreate(),
 		p.keyList(),
 		p.keySwitch("disable", "Refuse a key from its next request on", true),
@@ -47,7 +46,6 @@ func (p *program) keyCommand() *cobra.Command {
 				return c.Call(ctx, http.MethodDelete, "/api/v1/keys/"+url.PathEscape(args[0]), nil, nil)
 			}),
 	)
-	return key
 }
 
 func (p *program) keyCreate() *cobra.Command {

@@ -92,8 +92,19 @@ func launchCmd(cmd *exec.Cmd, dir string, env []string) (*process, error) {
 	case <-p.exited:
 		return nil, fmt.Errorf("the server ended: %v\n%s", p.exit, p.logText())
 	case <-time.After(startLimit):
-		_ = cmd.Process.Kill()
+		p.tellAndDie()
 		return nil, fmt.Errorf("the server is not ready after %s:\n%s", startLimit, p.logText())
+	}
+}
+
+// tellAndDie ends a process that hangs, which writes first where each of its
+// goroutines stands.
+func (p *process) tellAndDie() {
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.exited:
+	case <-time.After(5 * time.Second):
+		_ = p.cmd.Process.Kill()
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ func untilSignal() (context.Context, context.CancelFunc) {
 }
 
 // run carries out a command line and returns the exit code: 0 for success,
-// else 1.
+// else 1, or what the error says.
 func run(args, environ []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := untilSignal()
 	defer stop()
@@ -54,17 +55,28 @@ func run(args, environ []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errOut)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(errOut, "larder:", describe(err))
-		return 1
+		code := 1
+		var exit *exitError
+		if errors.As(err, &exit) {
+			code = exit.code
+		}
+		if text := describe(err); text != "" {
+			fmt.Fprintln(errOut, "larder:", text)
+		}
+		return code
 	}
 	return 0
 }
 
 // describe is an error for the person at the terminal: the cause, and below it
-// what helps.
+// what helps. "Foreign store" is left out: most often a disk is not mounted, and
+// the hint knows.
 func describe(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		if what := fault.ResourceOf(err); what != "" {
+			if fault.CodeOf(err) == fault.ForeignStore {
+				return what + "\n" + hint
+			}
 			return fmt.Sprintf("%s: %s\n%s", fault.CodeOf(err), what, hint)
 		}
 		return fmt.Sprintf("%s\n%s", fault.CodeOf(err), hint)
@@ -90,8 +102,19 @@ func (p *program) root() *cobra.Command {
 		Use: "serve", Short: "Serve S3 and the console (the default)", Args: cobra.NoArgs, RunE: p.serve,
 	}
 	config.ServeFlags(serve.Flags())
-	root.AddCommand(serve, p.keyCommand(), p.bucketCommand(), p.userCommand(), p.versionCommand(), p.healthCommand())
+	root.AddCommand(serve, p.keyCommand(), p.bucketCommand(), p.userCommand(), p.versionCommand(), p.healthCommand(),
+		p.verifyCommand(), p.scrubCommand(), p.rebuildCommand(),
+		p.backupCommand(), p.restoreCommand(), p.snapshotCommand(), p.exportCommand())
 	return root
+}
+
+// group is a command that only holds others. A word that is none of them is an
+// error, and not a request for help.
+func group(cmd cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	cmd.AddCommand(commands...)
+	return &cmd
 }
 
 // client reaches the server that runs on the data folder of the settings.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,14 +20,27 @@ import (
 //	                                 $S3, $CONSOLE and $CODE
 //	stop                             SIGTERM; the exit must be clean. Its log is
 //	                                 then in the file log
-//	get URL                          prints the answer
+//	get URL [AUTHORIZATION]          prints the answer
+//	put URL [FILE]                   makes a bucket or an object with the key of $BEARER
+//	kill                             SIGKILL; the log is then in the file log
+//	scribble FILE OFFSET             turns the bits of one byte of a file
+//
+// `start $KEY_ID $KEY_SECRET` starts a server with a key that may everything, and
+// $BEARER is its authorization.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/script",
-		Setup: func(env *testscript.Env) error { env.Setenv("HOME", env.WorkDir); return nil },
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("KEY_ID", firstKey()[0])
+			env.Setenv("KEY_SECRET", firstKey()[1])
+			env.Setenv("BEARER", bearer)
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": scriptStart, "stop": scriptStop, "get": scriptGet,
+			"put": scriptPut, "kill": scriptKill, "scribble": scriptScribble,
 		},
 	})
 }
@@ -82,4 +96,41 @@ func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
 	if failed := resp.StatusCode >= http.StatusBadRequest; failed != neg {
 		ts.Fatalf("%s: %s\n%s", args[0], resp.Status, body)
 	}
+}
+
+func scriptPut(ts *testscript.TestScript, neg bool, args []string) {
+	var body string
+	if len(args) > 1 {
+		body = ts.ReadFile(args[1])
+	}
+	status, text, err := request(http.MethodPut, args[0], strings.NewReader(body))
+	ts.Check(err)
+	if failed := status >= http.StatusBadRequest; failed != neg {
+		ts.Fatalf("%s: %d\n%s", args[0], status, text)
+	}
+}
+
+func scriptKill(ts *testscript.TestScript, _ bool, _ []string) {
+	v, ok := servers.LoadAndDelete(ts)
+	if !ok {
+		ts.Fatalf("no server runs")
+	}
+	p := v.(*process)
+	ts.Check(p.cmd.Process.Kill())
+	<-p.exited
+	ts.Check(os.WriteFile(ts.MkAbs("log"), []byte(p.logText()), 0o600))
+}
+
+func scriptScribble(ts *testscript.TestScript, _ bool, args []string) {
+	offset, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_RDWR, 0)
+	ts.Check(err)
+	defer f.Close()
+	var b [1]byte
+	_, err = f.ReadAt(b[:], offset)
+	ts.Check(err)
+	b[0] ^= 0xff
+	_, err = f.WriteAt(b[:], offset)
+	ts.Check(err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -26,9 +27,13 @@ type userAnswer struct {
 }
 
 func (p *program) userCommand() *cobra.Command {
-	user := &cobra.Command{Use: "user", Short: "People who may log in to the console"}
-	user.AddCommand(p.userCreate(), p.userList())
-	return user
+	return group(cobra.Command{Use: "user", Short: "People who may log in to the console"},
+		p.userCreate(), p.userList(),
+		p.onServer(cobra.Command{Use: "delete NAME", Short: "Delete a user and end its sessions", Args: cobra.ExactArgs(1)},
+			func(ctx context.Context, c *control.Client, args []string) error {
+				return c.Call(ctx, http.MethodDelete, "/api/v1/users/"+url.PathEscape(args[0]), nil, nil)
+			}),
+	)
 }
 
 func (p *program) userCreate() *cobra.Command {

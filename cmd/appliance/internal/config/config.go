@@ -44,6 +44,14 @@ type Config struct {
 	ConsoleHosts []string `koanf:"console-hosts"`
 
 	BlobDir         string        `koanf:"blob-dir"`         // large bodies on another disk; "" = the data folder
+	SegmentSize     int64         `koanf:"segment-size"`     // bytes of one file of the journal
+	CompactRate     int64         `koanf:"compact-rate"`     // bytes a second that making room may read and write
+	UploadExpiry    time.Duration `koanf:"upload-expiry"`    // age at which unfinished multipart uploads are given up; 0 = never
+	ScrubPeriod     time.Duration `koanf:"scrub-period"`     // in which every stored byte is verified once
+	ScrubRate       int64         `koanf:"scrub-rate"`       // bytes a second that scrubbing may read
+	SnapshotPeriod  time.Duration `koanf:"snapshot-period"`  // between two snapshots of system.db
+	SnapshotDays    int           `koanf:"snapshot-days"`    // days, weeks: of each of the last ones
+	SnapshotWeeks   int           `koanf:"snapshot-weeks"`   // the newest snapshot is kept
 	MaxConnections  int           `koanf:"max-connections"`  // open at once, for each port
 	ShutdownTimeout time.Duration `koanf:"shutdown-timeout"` // how long running requests may take to finish
 	LogFormat       string        `koanf:"log-format"`       // text or json
@@ -63,12 +71,24 @@ func defaults() map[string]any {
 	return map[string]any{
 		"data": DefaultData, "s3": ":9000", "console": ":9001", "native": ":9002",
 		"s3-domains": []string{}, "s3-url": "", "region": "us-east-1", "require-tls": false, "console-hosts": []string{}, "refuse-unsigned": false,
+		"segment-size": int64(64 << 20), "compact-rate": int64(50_000_000), "upload-expiry": 7 * 24 * time.Hour,
+		"scrub-period": 30 * 24 * time.Hour, "scrub-rate": int64(50_000_000),
+		"snapshot-period": 24 * time.Hour, "snapshot-days": 7, "snapshot-weeks": 4,
 		"blob-dir": "", "max-connections": 4096, "shutdown-timeout": 30 * time.Second,
 		"log-format": "text", "log-level": "info",
 		"admin-password": "", "access-key": "", "secret-key": "",
 		"admin-password-file": "", "secret-key-file": "",
 	}
 }
+
+// What the settings may be at most and at least.
+const (
+	minSegmentSize    = 4 << 10
+	maxSegmentSize    = 4 << 30
+	minRate           = 100_000 // bytes a second
+	minScrubPeriod    = time.Hour
+	minSnapshotPeriod = 10 * time.Minute
+)
 
 // Socket is the path of the unix socket over which `larder key` and the like
 // reach the running server.
@@ -87,6 +107,17 @@ func (c Config) check() error {
 	refuse(c.Console == "", "console: name an address such as :9001")
 	refuse(c.Region == "", "region: name one, us-east-1 for instance")
 	refuse(c.MaxConnections < 1, "max-connections: %d is too few, use 1 or more", c.MaxConnections)
+	refuse(c.SegmentSize < minSegmentSize || c.SegmentSize > maxSegmentSize,
+		"segment-size: %d is not between %d and %d bytes", c.SegmentSize, minSegmentSize, maxSegmentSize)
+	refuse(c.CompactRate >= 0 && c.CompactRate < minRate,
+		"compact-rate: %d is too slow, use %d bytes a second or more, or -1 for never", c.CompactRate, minRate)
+	refuse(c.UploadExpiry < 0 || c.UploadExpiry > 0 && c.UploadExpiry < time.Hour,
+		"upload-expiry: %s is too short, use 1h or more, or 0 for never", c.UploadExpiry)
+	refuse(c.ScrubPeriod < minScrubPeriod, "scrub-period: %s is too short, use 1h or more", c.ScrubPeriod)
+	refuse(c.ScrubRate < minRate, "scrub-rate: %d is too slow, use %d bytes a second or more", c.ScrubRate, minRate)
+	refuse(c.SnapshotPeriod < minSnapshotPeriod, "snapshot-period: %s is too short, use 10m or more", c.SnapshotPeriod)
+	refuse(c.SnapshotDays < 1, "snapshot-days: keep at least 1")
+	refuse(c.SnapshotWeeks < 0, "snapshot-weeks: %d is negative", c.SnapshotWeeks)
 	refuse(c.ShutdownTimeout < 0, "shutdown-timeout: %s is negative", c.ShutdownTimeout)
 	refuse(!oneOf(c.LogFormat, "text", "json"), "log-format: %q is neither text nor json", c.LogFormat)
 	refuse(!oneOf(c.LogLevel, "debug", "info", "warn", "error"),

@@ -9,7 +9,7 @@ import (
 // ServeFlags adds a flag for every setting but the secrets. The help texts are
 // the reference of the settings.
 func ServeFlags(f *pflag.FlagSet) {
-	ClientFlags(f)
+	FolderFlags(f)
 	d := defaults()
 	text := func(name, usage string) { f.String(name, d[name].(string), usage) }
 	text("s3", "address of the S3 API")
@@ -21,7 +21,17 @@ func ServeFlags(f *pflag.FlagSet) {
 	f.Bool("require-tls", false, "refuse plain HTTP on every port")
 	f.Bool("refuse-unsigned", false, "refuse S3 bodies over plain HTTP that neither a signature nor a digest vouches for")
 	f.StringSlice("console-hosts", nil, "host names the console answers to, besides addresses (default: any)")
-	text("blob-dir", "folder for large bodies, on another disk if wanted (default: the data folder)")
+	number := func(name, usage string) { f.Int64(name, d[name].(int64), usage) }
+	span := func(name, usage string) { f.Duration(name, d[name].(time.Duration), usage) }
+	span("scrub-period", "time in which every stored byte is verified once")
+	number("scrub-rate", "bytes a second that this verification may read")
+	number("compact-rate", "bytes a second that may be moved to give the space of deleted objects back")
+	span("upload-expiry", "age at which unfinished multipart uploads are removed, 0 = never")
+	span("snapshot-period", "time between two snapshots of the users and keys, into backups/")
+	f.Int("snapshot-days", d["snapshot-days"].(int), "days of which the newest snapshot is kept")
+	f.Int("snapshot-weeks", d["snapshot-weeks"].(int), "weeks of which the newest snapshot is kept")
+	number("segment-size", "bytes of one file of the journal")
+	_ = f.MarkHidden("segment-size") // for tests; nobody else should have to think about it
 	f.Int("max-connections", d["max-connections"].(int), "connections open at once on each port")
 	f.Duration("shutdown-timeout", d["shutdown-timeout"].(time.Duration), "how long running requests may take to finish at a stop")
 	text("log-format", "text or json")
@@ -35,4 +45,11 @@ func ServeFlags(f *pflag.FlagSet) {
 func ClientFlags(f *pflag.FlagSet) {
 	f.String("data", DefaultData, "data folder")
 	f.String("config", "", "settings file, TOML")
+}
+
+// FolderFlags adds what the commands need that may open the data folder
+// themselves.
+func FolderFlags(f *pflag.FlagSet) {
+	ClientFlags(f)
+	f.String("blob-dir", "", "folder for large bodies, on another disk if wanted (default: the data folder)")
 }

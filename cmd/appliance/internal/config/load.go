@@ -207,15 +207,15 @@ func closeTo(a, b string) bool {
 	return swapped || len(a) <= 1 && len(b) <= 1
 }
 
-// LoadClient is Load for the commands that speak to a running server: they
-// need the data folder alone, so that the server's other settings may be
-// incomplete where they run. Unknown settings are refused all the same.
+// LoadClient is Load for the commands that speak to a running server or open its
+// folder while it is stopped: they need the folders alone, so that the server's
+// other settings may be incomplete where they run. Unknown settings are refused all the same.
 func LoadClient(flags *pflag.FlagSet, environ []string) (Config, error) {
 	k, err := merge(flags, environ)
 	if err != nil {
 		return Config{}, err
 	}
-	c := Config{Data: k.String("data")}
+	c := Config{Data: k.String("data"), BlobDir: k.String("blob-dir"), SegmentSize: k.Int64("segment-size")}
 	if c.Data == "" {
 		return Config{}, errors.New("data: name a folder")
 	}

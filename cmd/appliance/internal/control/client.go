@@ -56,35 +56,98 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	return json.Unmarshal(body, out)
 }
 
-// Ready asks whether the server takes reads and writes, and why not.
-func (c *Client) Ready(ctx context.Context) (ready bool, reasons []string, err error) {
-	_, body, err := c.exchange(ctx, http.MethodGet, "/readyz", nil)
-	if err != nil {
-		return false, nil, err
-	}
-	var answer struct {
-		Ready   bool     `json:"ready"`
-		Reasons []string `json:"reasons"`
-	}
-	err = json.Unmarshal(body, &answer)
-	return answer.Ready, answer.Reasons, err
+// Health is how a server is.
+type Health struct {
+	Ready    bool     `json:"ready"`    // it takes reads and writes
+	Reasons  []string `json:"reasons"`  // why it does not
+	Warnings []string `json:"warnings"` // what somebody should look at all the same
 }
 
-func (c *Client) exchange(ctx context.Context, method, path string, in any) (status int, body []byte, err error) {
+// Health asks how the server is.
+func (c *Client) Health(ctx context.Context) (h Health, err error) {
+	_, body, err := c.exchange(ctx, http.MethodGet, "/readyz", nil)
+	if err == nil {
+		err = json.Unmarshal(body, &h)
+	}
+	return h, err
+}
+
+// Running tells whether a server answers on the folder, be it that it is still
+// starting.
+func (c *Client) Running(ctx context.Context) (bool, error) {
+	_, err := c.Health(ctx)
+	if fault.CodeOf(err) == fault.Unavailable {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Follow makes a request that is answered line by line, however long it takes.
+// Each progress is handed to say; the result is decoded into out. When ctx ends,
+// so does the work of the server.
+func (c *Client) Follow(ctx context.Context, path string, in any, say func(json.RawMessage), out any) error {
+	req, err := c.request(ctx, http.MethodPost, path, in)
+	if err != nil {
+		return err
+	}
+	patient := *c.http
+	patient.Timeout = 0
+	resp, err := patient.Do(req)
+	if err != nil {
+		return c.unreachable(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusBadRequest {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err != nil {
+			return err
+		}
+		return refusal(resp.StatusCode, body)
+	}
+	return follow(resp.Body, say, out)
+}
+
+func follow(body io.Reader, say func(json.RawMessage), out any) error {
+	for lines := json.NewDecoder(body); ; {
+		var line struct {
+			Progress, Done json.RawMessage
+			Error          *struct{ Code, Message string }
+		}
+		switch err := lines.Decode(&line); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return errors.New("the server stopped before it had finished")
+		case err != nil:
+			return err
+		case line.Error != nil:
+			return errors.New(line.Error.Message)
+		case line.Done != nil:
+			return json.Unmarshal(line.Done, out)
+		case line.Progress != nil && say != nil:
+			say(line.Progress)
+		}
+	}
+}
+
+func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
 	var send io.Reader
 	if in != nil {
 		text, err := json.Marshal(in)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 		send = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://larder"+path, send)
+	if err == nil && in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, err
+}
+
+func (c *Client) exchange(ctx context.Context, method, path string, in any) (status int, body []byte, err error) {
+	req, err := c.request(ctx, method, path, in)
 	if err != nil {
 		return 0, nil, err
-	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

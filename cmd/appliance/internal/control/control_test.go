@@ -77,7 +77,7 @@ func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	missing := control.NewClient(filepath.Join(dir, "larder.sock"))
-	_, _, err := missing.Ready(context.Background())
+	_, err := missing.Health(context.Background())
 	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.HintOf(err), "larder serve") {
 		t.Errorf("no socket: %v", err)
 	}
@@ -87,7 +87,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 	l.Close()
 	left := control.NewClient(filepath.Join(dir, "left.sock"))
-	if _, _, err := left.Ready(context.Background()); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := left.Health(context.Background()); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("a socket that was left behind: %v", err)
 	}
 }

@@ -2,8 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
+	"larder/scrubber"
 	"larder/store"
 )
 
@@ -39,7 +41,25 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(reasons) == 0, "reasons": append([]string{}, reasons...)})
+	_ = json.NewEncoder(w).Encode(readiness{len(reasons) == 0, append([]string{}, reasons...), append([]string{}, warnings(s.scrubber.Status())...)})
+}
+
+// readiness is the answer of /readyz. Warnings do not make a server unready.
+type readiness struct {
+	Ready    bool     `json:"ready"`
+	Reasons  []string `json:"reasons"`
+	Warnings []string `json:"warnings"`
+}
+
+// warnings are what somebody should look at soon.
+func warnings(st scrubber.Status) (out []string) {
+	if st.Open > 0 || st.Overflowed > 0 {
+		out = append(out, fmt.Sprintf("Stored data is damaged in %d places; `larder scrub findings` names them.", int64(st.Open)+st.Overflowed))
+	}
+	if st.Behind {
+		out = append(out, "The verification of all stored data does not keep to its period (the settings scrub-period and scrub-rate).")
+	}
+	return out
 }
 
 func reasonsAgainst(st store.Stats) []string {

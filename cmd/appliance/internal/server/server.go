@@ -11,10 +11,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -24,8 +24,10 @@ import (
 	"larder/cmd/appliance/internal/config"
 	"larder/cmd/appliance/internal/control"
 	"larder/cmd/appliance/internal/listen"
+	"larder/fault"
 	"larder/gate"
 	"larder/s3"
+	"larder/scrubber"
 	"larder/store"
 	"larder/store/vfs"
 	"larder/web"
@@ -54,13 +56,15 @@ type Server struct {
 	console, s3 net.Listener
 	ports       []*port
 	background  []func(context.Context)
+	scrubber    *scrubber.Scrubber
 	stopping    atomic.Bool
+	stop        chan struct{} // closed when stopping begins
 }
 
 // Open opens the data folder and listens on every port, but answers nothing
 // yet. On an error nothing stays open.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg.Settings, version: cfg.Version, out: cfg.Out, log: cfg.Log}
+	s := &Server{cfg: cfg.Settings, version: cfg.Version, out: cfg.Out, log: cfg.Log, stop: make(chan struct{})}
 	for _, step := range []func(context.Context) error{
 		s.openStore, s.openIdentity, s.firstIdentities, s.openCertificate, s.listen, s.wire,
 	} {
@@ -78,11 +82,28 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	if err := prepareFolder(s.cfg.Data, s.log); err != nil {
 		return err
 	}
-	if s.store, err = store.Open(ctx, store.Config{Dir: s.cfg.Data, BlobDir: s.cfg.BlobDir, Log: s.log}); err != nil {
+	early := &early{server: s}
+	s.store, err = store.Open(ctx, store.Config{
+		Dir: s.cfg.Data, BlobDir: s.cfg.BlobDir, SegmentSize: s.cfg.SegmentSize, CompactRate: s.cfg.CompactRate,
+		UploadExpiry: orNever(s.cfg.UploadExpiry), Progress: early.progress, Log: s.log,
+	})
+	early.end()
+	if err != nil {
+		return err
+	}
+	if err := closeToOthers(s.cfg.Data, s.log); err != nil {
 		return err
 	}
 	s.files, err = vfs.OS(s.cfg.Data)
 	return err
+}
+
+// orNever gives the store's word for a setting of 0.
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 // syncDataOnly makes SQLite commit with fdatasync, for the whole process: as
@@ -92,15 +113,6 @@ func syncDataOnly(log *slog.Logger) {
 	if _, err := sqlite.Fdatasync(true); err != nil {
 		log.Debug("SQLite syncs with fsync on this system", "error", err)
 	}
-}
-
-func (s *Server) openIdentity(ctx context.Context) error {
-	key, err := secretKey(s.files)
-	if err != nil {
-		return err
-	}
-	s.auth, err = auth.Open(ctx, auth.Config{Path: filepath.Join(s.cfg.Data, identityFile), SecretKey: key, Log: s.log})
-	return err
 }
 
 func (s *Server) openCertificate(context.Context) (err error) {
@@ -114,7 +126,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		var lc net.ListenConfig
 		inner, err := lc.Listen(ctx, "tcp", addr)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", setting, err)
+			return nil, noPort(setting, addr, err)
 		}
 		return listen.New(inner, listen.Config{
 			TLS: s.certificate.ServerConfig(), RequireTLS: s.cfg.RequireTLS, MaxConns: s.cfg.MaxConnections, Log: s.log,
@@ -127,6 +139,21 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return err
 }
 
+// noPort is the error for an address that cannot be listened on.
+func noPort(setting, addr string, err error) error {
+	hint := "Larder cannot listen on this address: " + err.Error() + "."
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = "Another program listens on this address (`ss -ltnp` names it)."
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = "This machine has no such address."
+	case errors.Is(err, syscall.EACCES):
+		hint = "This port is reserved for root. Choose one from 1024 on."
+	}
+	return fault.New("server.Open", fault.Unavailable, addr, err).WithHint(hint +
+		" The setting is " + setting + ": --" + setting + " or LARDER_" + strings.ToUpper(setting) + ".")
+}
+
 // wire gives each front end its door and each listener its front end.
 func (s *Server) wire(ctx context.Context) error {
 	doors := gate.New(gate.Config{Store: s.store, Guard: s.auth.Guard(), Audit: s.auth, Log: s.log})
@@ -134,8 +161,16 @@ func (s *Server) wire(ctx context.Context) error {
 		Gate: doors, Auth: s.auth, Domains: s.cfg.S3Domains, Region: s.cfg.Region,
 		RefuseUnsigned: s.cfg.RefuseUnsigned, Log: s.log,
 	})
+	var err error
+	s.scrubber, err = scrubber.New(ctx, scrubber.Config{
+		Store: s.store, Period: s.cfg.ScrubPeriod, MaxRate: s.cfg.ScrubRate, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
 	control := admin.New(admin.Config{
-		Auth: s.auth, Store: s.store, Version: s.version, Started: time.Now(), Requests: objects.Requests, Log: s.log,
+		Auth: s.auth, Store: s.store, Version: s.version, Started: time.Now(), Requests: objects.Requests,
+		Scrubber: s.scrubber, Files: files{s, doors}, Stopping: s.stop, Log: s.log,
 	})
 	console, err := web.New(web.Config{
 		Gate: doors, Admin: control, Auth: s.auth, S3URL: s.s3URL, CertFingerprint: s.certificate.Fingerprint,
@@ -149,7 +184,7 @@ func (s *Server) wire(ctx context.Context) error {
 		return err
 	}
 	local := control.Handler(doors, func(*http.Request) (auth.Caller, error) { return s.auth.Local(), nil })
-	s.background = append(s.background, console.Run)
+	s.background = append(s.background, console.Run, s.scrubber.Run, s.snapshots().Run)
 	s.ports = []*port{
 		newPort("s3", s.s3, objects, s.log), // watches the pace of bodies itself
 		newPort("console", s.console, listen.MinimumRate(s.health(console)), s.log),
@@ -230,6 +265,7 @@ func (s *Server) Run(ctx context.Context) error {
 // drain stops the ports side by side.
 func (s *Server) drain() {
 	s.stopping.Store(true)
+	close(s.stop)
 	s.log.Info("stopping", "limit", s.cfg.ShutdownTimeout.String())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
@@ -257,7 +293,7 @@ func (s *Server) Close() error {
 		errs = append(errs, s.files.Remove(socketFile))
 	}
 	if s.auth != nil {
-		errs = append(errs, s.auth.Close())
+		errs = append(errs, s.closeIdentity())
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())

@@ -73,6 +73,12 @@ func TestPrepareFolder(t *testing.T) {
 	if err := server.PrepareFolder(dir, log); err != nil {
 		t.Fatal(err)
 	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("looking changed the mode to %v, %v", info.Mode(), err)
+	}
+	if err := server.CloseToOthers(dir, log); err != nil {
+		t.Fatal(err)
+	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
