@@ -26,7 +26,7 @@ func bucketLine(b store.Bucket) view.Bucket {
 	return view.Bucket{
 		Name: b.Name, Objects: b.Objects, Bytes: b.Bytes, Created: b.Created,
 		Link: place{bucket: b.Name}.link("/objects"), Delete: place{bucket: b.Name}.link("/buckets/delete"),
-		NewKey: "/keys/new?" + query("bucket", b.Name),
+		NewKey: "/keys/new?" + query("bucket", b.Name), Settings: place{bucket: b.Name}.link("/buckets/settings"),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"larder/admin"
 	"larder/auth"
 	"larder/gate"
+	"larder/scrubber"
 	"larder/store"
 	"larder/web"
 )
@@ -39,6 +40,9 @@ type larder struct {
 	web   *web.Console
 	log   *bytes.Buffer
 	code  string // of set-up
+	dir   string // the data folder
+
+	scrubber *scrubber.Scrubber // whose passes the tests run
 
 	release chan struct{} // until it is closed, bodies of keys that end with .held stop after a MiB
 }
@@ -90,7 +94,11 @@ func newLarder(t *testing.T, options ...option) *larder {
 	}
 	t.Cleanup(func() { l.auth.Close() })
 	l.gate = gate.New(gate.Config{Store: l.store, Guard: l.auth.Guard()})
-	control := admin.Config{Auth: l.auth, Store: l.store, Version: "1.2.3", Started: time.Now()}
+	l.dir = dir
+	if l.scrubber, err = scrubber.New(t.Context(), scrubber.Config{Store: l.store}); err != nil {
+		t.Fatal(err)
+	}
+	control := admin.Config{Auth: l.auth, Store: l.store, Scrubber: l.scrubber, Version: "1.2.3", Started: time.Now()}
 	cfg := web.Config{
 		Gate: l.gate, Auth: l.auth, Version: "1.2.3", CertFingerprint: "AB:CD:EF", Instance: "t",
 		S3URL: func(r *http.Request) string { return "http://nas.test:9000" },

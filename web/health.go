@@ -24,6 +24,11 @@ func health(sum admin.Summary) view.Health {
 			Kind: view.Bad, Title: "Larder is read-only",
 			Text: "Nothing is written since this happened: " + sum.ReadOnly + ". Everything stored can be read. Look at the disk, then restart Larder.",
 		}
+	case sum.Findings > 0:
+		return view.Health{
+			Kind: view.Bad, Title: view.Plural(int64(sum.Findings), "piece of data is damaged", "pieces of data are damaged"),
+			Text: "The verification found bytes on the disk that are not what was stored. The page System lists what suffers and what heals it. Check the disk.",
+		}
 	case room(sum) == view.Bad:
 		return view.Health{
 			Kind: view.Bad, Title: "The disk is almost full",
@@ -33,6 +38,12 @@ func health(sum admin.Summary) view.Health {
 		return view.Health{
 			Kind: view.Warn, Title: "The disk is filling up",
 			Text: free + " are free. Plan for more room before it runs out.",
+		}
+	}
+	if sum.ScrubBehind {
+		return view.Health{
+			Kind: view.Warn, Title: "The verification is behind",
+			Text: "Not everything stored can be verified within its period at the pace that is allowed. Raise scrub-rate or scrub-period, or look whether it is paused.",
 		}
 	}
 	return view.Health{

@@ -47,10 +47,13 @@ func (c *Console) routes() []route {
 		{get, "/", member, 0, false, c.showHome},
 		{get, "/home/numbers", member, 0, false, c.showNumbers},
 		{get, "/system", member, 0, false, c.showSystem},
+		{post, "/system/scrub", member, smallForm, false, c.changeScrub},
 
 		{get, "/buckets", member, 0, false, c.showBuckets},
 		{get, "/buckets/new", member, 0, false, c.showNewBucket},
 		{post, "/buckets/new", member, plainForm, false, c.createBucket},
+		{get, "/buckets/settings", member, 0, false, c.showBucketSettings},
+		{post, "/buckets/settings", member, plainForm, false, c.setBucketSettings},
 		{get, "/buckets/delete", member, 0, false, c.askDeleteBucket},
 		{post, "/buckets/delete", member, plainForm, false, c.deleteBucket},
 

@@ -12,8 +12,17 @@ func (c *Console) showSystem(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	verified, err := c.verification(x)
+	if err != nil {
+		return err
+	}
+	copies, err := c.snapshots(x)
+	if err != nil {
+		return err
+	}
 	used := sum.TotalBytes - sum.FreeBytes
 	p := view.System{
+		Verification: verified, Snapshots: copies,
 		Secure: x.secureNotice(), Encrypted: x.encrypted(), Fingerprint: c.cfg.CertFingerprint,
 		Addresses: x.addresses(),
 		Program: []view.Fact{

@@ -38,7 +38,7 @@ func TestRoles(t *testing.T) {
 		"viewer":   {"POST /logout": true, "POST /theme": true, "POST /account": true, "POST /objects/pick": true},
 		"operator": {"POST /logout": true, "POST /theme": true, "POST /account": true, "POST /objects/pick": true},
 	}
-	for _, p := range []string{"POST /buckets/new", "POST /buckets/delete", "PUT /objects/upload", "POST /objects/folder", "POST /objects/delete"} {
+	for _, p := range []string{"POST /buckets/new", "POST /buckets/delete", "PUT /objects/upload", "POST /objects/folder", "POST /objects/delete", "POST /system/scrub", "POST /buckets/settings"} {
 		may["operator"][p] = true
 	}
 	for role, allowed := range may {
@@ -75,7 +75,7 @@ func (b *browser) refused(t *testing.T, role, path, method string) {
 	token := b.token("/")
 	form := map[string][]string{
 		"token": {token}, "name": {"new-one"}, "bucket": {"kept"}, "pick": {"a"}, "id": {"x"}, "handle": {"x"}, "role": {"admin"},
-		"rights": {"full"}, "expiry": {"never"}, "password": {"some password"}, "again": {"some password"},
+		"rights": {"full"}, "expiry": {"never"}, "act": {"pause"}, "verify": {"off"}, "password": {"some password"}, "again": {"some password"},
 	}
 	var a *answer
 	if method == http.MethodPut {

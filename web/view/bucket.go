@@ -7,6 +7,7 @@ type Bucket struct {
 	Name           string
 	Link, Delete   string
 	NewKey         string // makes a key for the bucket
+	Settings       string
 	Objects, Bytes int64
 	Created        time.Time
 }

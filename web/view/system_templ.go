@@ -22,6 +22,9 @@ type System struct {
 	Used, Total int64
 	DiskClass   string
 	DiskLabel   string
+
+	Verification Verification
+	Snapshots    Snapshots
 }
 
 // SystemPage shows what an administrator is asked about when something is wrong.
@@ -128,9 +131,31 @@ func SystemPage(s Shell, p System) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</section></div></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
+			}
+			if p.Verification.There {
+				templ_7745c5c3_Err = verificationCard(s, p.Verification).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			}
+			if p.Snapshots.There {
+				templ_7745c5c3_Err = snapshotCard(s, p.Snapshots).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div></div>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			if len(p.Verification.Damage) > 0 {
+				templ_7745c5c3_Err = damageTable(s, p.Verification).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
 			}
 			return nil
 		})
