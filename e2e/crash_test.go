@@ -11,61 +11,88 @@ import (
 	"time"
 )
 
-const (
-	crashWriters = 16
-	crashRounds  = 6
-	crashBucket  = "crash"
-)
+const crashBucket = "crash"
 
-// crashSizes stand on both sides of the inline limit of 128 KiB and of a chunk.
-func crashSizes() []int64 {
-	return []int64{0, 1, 900, 4096, 65_535, 65_536, 131_071, 131_072, 131_073, 300_000, 1 << 20, 5<<20 + 1}
+// crashes is a server that is ended the hard way, again and again, and the
+// ledger that says what has to be there afterwards.
+type crashes struct {
+	t       *testing.T
+	s       *server
+	c       *s3Client
+	book    *ledger
+	keeper  *keeper
+	deaths  int
+	reads   int64         // by readers during the writing
+	looked  int64         // keys read after a crash
+	slowest time.Duration // from exec to ready after a crash
 }
 
-// TestKillDuringUploads kills the server again and again while 16 clients put,
-// overwrite, delete and complete multipart uploads, and demands that everything
-// that was answered with yes is there, byte for byte, and nothing else.
-func TestKillDuringUploads(t *testing.T) {
-	s := serve(t, setup{})
-	c := s.client()
-	c.must(http.StatusOK, http.MethodPut, "/"+crashBucket, nil)
-	book, choose := newLedger(), random("kills")
-	rounds := crashRounds
-	if testing.Short() {
-		rounds = 2
-	}
-	for round := range rounds {
-		crowd := startCrowd(c, book, round, false)
-		crowd.awaitAcks(t)
-		pause := time.Duration(5+choose.IntN(1200)) * time.Millisecond
-		time.Sleep(pause) // the random moment is the test
-		s.kill()
-		crowd.wait()
-		if round%2 == 1 {
-			s.killDuringStart(time.Duration(choose.IntN(60)) * time.Millisecond)
-		}
-		took := s.restart()
-		t.Logf("round %d: killed %s after the start of the uploads with %d acknowledged, ready again in %.0f ms",
-			round, pause, crowd.acks.Load(), took.Seconds()*1000)
-		verify(t, c, book)
-		if t.Failed() {
-			return
-		}
-	}
+// newCrashes serves with small segments, so that a short run sees many of them.
+func newCrashes(t *testing.T, how setup) *crashes {
+	t.Helper()
+	how.env = append([]string{"LARDER_SEGMENT_SIZE=1048576"}, how.env...)
+	s := serve(t, how)
+	x := &crashes{t: t, s: s, c: s.client(), book: newLedger()}
+	x.c.must(http.StatusOK, http.MethodPut, "/"+crashBucket, nil)
+	x.keeper = newKeeper(s)
 	s.stop()
-	s.loseIndex()
-	t.Logf("started with a lost index in %.0f ms", s.restart().Seconds()*1000)
-	verify(t, c, book)
-	t.Logf("%d keys written to, %d objects stand, all as acknowledged", len(book.names()), len(book.standing()))
-	noOrphans(t, s, c, book)
+	s.start()
+	return x
 }
 
-func crashBody(key string, s state) []byte { return payloadBytes(key, s.version, s.size) }
+// restart starts the server again and looks at what stands. Every tenth time
+// it looks at everything, otherwise at what was written to since the last time.
+func (x *crashes) restart() {
+	x.t.Helper()
+	x.deaths++
+	x.slowest = max(x.slowest, x.s.restart())
+	x.keeper.verify()
+	if x.deaths%10 == 0 {
+		x.verifyAll()
+		return
+	}
+	x.look(x.book.fresh())
+}
+
+func (x *crashes) verifyAll() {
+	x.t.Helper()
+	x.look(x.book.names())
+}
+
+func (x *crashes) look(names []string) {
+	x.t.Helper()
+	x.looked += int64(len(names))
+	verifyNames(x.t, x.c, x.book, names)
+	if x.t.Failed() {
+		x.t.FailNow()
+	}
+}
+
+// figures are what the run has shown, under a name for its crashes.
+func (x *crashes) figures(kind string) {
+	x.t.Helper()
+	if x.book.promised() == 0 || x.keeper.acks <= firstKeys || x.reads == 0 {
+		x.t.Fatalf("nothing was shown: %d changes of objects, %d of keys and buckets, %d reads", x.book.promised(), x.keeper.acks, x.reads)
+	}
+	figures(x.t, map[string]any{
+		kind: x.deaths, "acknowledged": x.book.promised() + x.keeper.acks, "verified": x.looked, "read_during": x.reads,
+		"slowest_start_ms": x.slowest.Milliseconds(), "seed": fmt.Sprint(runSeed), "lost": 0,
+	})
+	x.t.Logf("%d %s: %d changes acknowledged (%d of keys and buckets), %d keys looked at afterwards, %d objects read meanwhile, slowest start %.0f ms",
+		x.deaths, kind, x.book.promised()+x.keeper.acks, x.keeper.acks, x.looked, x.reads, x.slowest.Seconds()*1000)
+}
+
+func crashBody(key string, s state) []byte { return s.body(key) }
 
 // verify reads every key that was ever written to, and the listing.
 func verify(t *testing.T, c *s3Client, book *ledger) {
 	t.Helper()
-	names := book.names()
+	verifyNames(t, c, book, book.names())
+}
+
+// verifyNames reads the keys given, and the whole listing.
+func verifyNames(t *testing.T, c *s3Client, book *ledger, names []string) {
+	t.Helper()
 	var next atomic.Int64
 	atOnce(4, func(int) error {
 		for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
@@ -77,8 +104,13 @@ func verify(t *testing.T, c *s3Client, book *ledger) {
 	})
 	listed, want := c.allKeys(crashBucket), book.standing()
 	if !slices.Equal(listed, want) {
-		t.Errorf("%d keys are listed, %d stand", len(listed), len(want))
+		t.Errorf("%d keys are listed, %d stand: %q and %q differ", len(listed), len(want), without(listed, want), without(want, listed))
 	}
+}
+
+// without is what stands in a and not in b.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
 func verifyKey(t *testing.T, c *s3Client, book *ledger, key string) error {
@@ -93,7 +125,8 @@ func verifyKey(t *testing.T, c *s3Client, book *ledger, key string) error {
 		if s.version == 0 {
 			return a.status == http.StatusNotFound
 		}
-		return a.status == http.StatusOK && bytes.Equal(a.body, crashBody(key, s))
+		meta := a.header.Get(metaState)
+		return a.status == http.StatusOK && (meta == "" || meta == s.meta()) && bytes.Equal(a.body, s.body(key))
 	})
 }
 
@@ -106,7 +139,7 @@ func noOrphans(t *testing.T, s *server, c *s3Client, book *ledger) {
 		c.must(http.StatusNoContent, http.MethodDelete, "/"+crashBucket+"/"+key, nil)
 	}
 	await(t, "the space of deleted objects and cut uploads to be given back", readyWithin, func() bool {
-		return len(blobFiles(t, s.dir)) == 0
+		return len(blobFiles(t, s.blobDir())) == 0
 	})
 }
 
@@ -130,4 +163,14 @@ func abortUploads(c *s3Client, bucket string) {
 	if list.IsTruncated {
 		abortUploads(c, bucket)
 	}
+}
+
+// blobDir is the folder that holds the folder of large bodies.
+func (s *server) blobDir() string {
+	for i, arg := range s.setup.args {
+		if arg == "--blob-dir" {
+			return s.setup.args[i+1]
+		}
+	}
+	return s.dir
 }

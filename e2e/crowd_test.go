@@ -1,29 +1,63 @@
 package e2e_test
 
 import (
-	"encoding/xml"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
 
-// crowd is 16 writers at work, until the server dies or refuses.
-type crowd struct {
-	acks atomic.Int64
-	done chan struct{}
+const metaState = "X-Amz-Meta-State"
+
+// crowdOf says how a crowd behaves.
+type crowdOf struct {
+	writers, readers int
+	keys             int     // of each writer
+	sizes            []int64 // earlier ones are drawn more often
+	round            int     // the choices of each round are others
+	brokenDisk       bool    // the server may refuse with an error of its own
+	plain            bool    // puts and deletes only
+	alone            bool    // nobody changes keys and buckets meanwhile
 }
 
-// startCrowd lets the writers go. With brokenDisk they take a refusal with a
-// server's error for an end, as they do a broken connection.
-func startCrowd(c *s3Client, book *ledger, round int, brokenDisk bool) *crowd {
-	g := &crowd{done: make(chan struct{})}
+// usual is 16 writers and 2 readers over all sizes.
+func usual(round int) crowdOf {
+	return crowdOf{writers: 16, readers: 2, keys: 40, sizes: crashSizes(), round: round}
+}
+
+// crashSizes stand on both sides of the inline limit of 128 KiB and of a chunk.
+func crashSizes() []int64 {
+	return []int64{0, 1, 900, 4096, 65_535, 65_536, 131_071, 131_072, 131_073, 300_000, 1 << 20, 5<<20 + 1}
+}
+
+// smallSizes are crashSizes without those that take long to make and to read.
+func smallSizes() []int64 { return []int64{0, 1, 900, 4096, 20_000, 65_536, 131_072, 131_073, 300_000} }
+
+// crowd is clients at work, until the server dies or refuses.
+type crowd struct {
+	crowdOf
+	c     *s3Client
+	book  *ledger
+	acks  atomic.Int64
+	reads atomic.Int64 // whole objects that a reader got and that proved themselves
+	done  chan struct{}
+}
+
+// startCrowd lets the clients go.
+func startCrowd(c *s3Client, book *ledger, how crowdOf) *crowd {
+	g := &crowd{crowdOf: how, c: c, book: book, done: make(chan struct{})}
 	go func() {
 		defer close(g.done)
-		atOnce(crashWriters, func(i int) error {
-			w := &crashWriter{c: c, book: book, id: i, acks: &g.acks, choose: random(fmt.Sprint("writer ", round, i)), brokeDisk: brokenDisk}
-			return w.run()
+		atOnce(how.writers+how.readers, func(i int) error {
+			w := &crashWriter{crowd: g, id: i % max(how.writers, 1), choose: random(fmt.Sprint("client ", how.round, " ", i))}
+			if i < how.writers {
+				return w.run()
+			}
+			return w.read()
 		})
 	}()
 	return g
@@ -32,85 +66,105 @@ func startCrowd(c *s3Client, book *ledger, round int, brokenDisk bool) *crowd {
 // awaitAcks waits until the writers are well under way.
 func (g *crowd) awaitAcks(t *testing.T) {
 	t.Helper()
-	await(t, "first acknowledgements", readyWithin, func() bool { return g.acks.Load() > crashWriters })
+	await(t, "first acknowledgements", readyWithin, func() bool { return g.acks.Load() > int64(g.writers) })
 }
 
-// wait returns when all writers have ended.
+// wait returns when all clients have ended.
 func (g *crowd) wait() { <-g.done }
 
 // crashWriter writes to keys of its own until the server is gone.
 type crashWriter struct {
-	c         *s3Client
-	book      *ledger
-	id        int
-	acks      *atomic.Int64
-	choose    *rand.Rand
-	brokeDisk bool // the server may say that its disk failed
+	*crowd
+	id     int
+	choose *rand.Rand
 }
 
 func (w *crashWriter) run() error {
-	sizes := crashSizes()
 	for {
-		key := fmt.Sprintf("w%02d/%03d", w.id, w.choose.IntN(40))
+		key := w.key()
 		was := w.book.stateOf(key)
-		// Small ones often, so that many records are under way at the kill.
-		next := state{version: was.version + 1, size: sizes[w.choose.IntN(1+w.choose.IntN(len(sizes)))]}
-		act := w.put
+		next := state{version: was.version + 1, size: w.size()}
+		var err error
 		switch dice := w.choose.IntN(40); {
 		case dice < 6 && was.version > 0:
-			act, next = w.delete, state{}
+			err = w.change(key, state{}, w.delete)
+		case w.plain:
+			err = w.change(key, next, w.put)
 		case dice == 6:
-			act, next.size = w.multipart, 5<<20+77
+			err = w.change(key, next, w.multipart)
+		case dice == 7:
+			err = w.change(key, state{version: next.version, size: 5<<20 + 77}, w.multipart)
+		case dice == 8:
+			err = w.abort(key)
+		case dice < 13:
+			err = w.copy(key, next.version)
+		case dice == 13:
+			err = w.deleteMany()
+		default:
+			err = w.change(key, next, w.put)
 		}
-		w.book.intend(key, next)
-		if err := act(key, next); err != nil {
+		if err != nil {
 			return err // the server is dying; what stands will be looked at
 		}
-		w.book.ack(key)
-		w.acks.Add(1)
 	}
 }
 
-func (w *crashWriter) send(status int, method, target string, body []byte) (answer, error) {
-	a, err := w.c.try(w.c.t.Context(), method, target, body, 0)
-	if err == nil && a.status != status {
-		if err = fmt.Errorf("status %d", a.status); !w.brokeDisk || a.status < 500 {
-			w.c.t.Errorf("%s %s: %v", method, target, a)
-		}
-	}
-	return a, err
-}
+func (w *crashWriter) key() string { return fmt.Sprintf("w%02d/%03d", w.id, w.choose.IntN(w.keys)) }
 
-func (w *crashWriter) put(key string, s state) error {
-	_, err := w.send(http.StatusOK, http.MethodPut, "/"+crashBucket+"/"+key, crashBody(key, s))
-	return err
-}
+// size draws small ones often, so that many records are under way at a crash.
+func (w *crashWriter) size() int64 { return w.sizes[w.choose.IntN(1+w.choose.IntN(len(w.sizes)))] }
 
-func (w *crashWriter) delete(key string, _ state) error {
-	_, err := w.send(http.StatusNoContent, http.MethodDelete, "/"+crashBucket+"/"+key, nil)
-	return err
-}
-
-func (w *crashWriter) multipart(key string, s state) error {
-	target, body := "/"+crashBucket+"/"+key, crashBody(key, s)
-	a, err := w.send(http.StatusOK, http.MethodPost, target+"?uploads=", nil)
-	if err != nil {
+// change notes the intent, acts, and notes the acknowledgement.
+func (w *crashWriter) change(key string, next state, act func(string, state) error) error {
+	w.book.intend(key, next)
+	if err := act(key, next); err != nil {
 		return err
 	}
-	var started struct {
-		UploadID string `xml:"UploadId"`
+	if !w.book.ack(key) {
+		return errTooLate
 	}
-	if err := xml.Unmarshal(a.body, &started); err != nil {
-		return err
-	}
-	var etags []string
-	for i, part := range [][]byte{body[:5<<20], body[5<<20:]} {
-		a, err := w.send(http.StatusOK, http.MethodPut, fmt.Sprintf("%s?partNumber=%d&uploadId=%s", target, i+1, started.UploadID), part)
+	w.acks.Add(1)
+	return nil
+}
+
+// errTooLate ends a client whose answer came while the power went.
+var errTooLate = errors.New("answered too late to count")
+
+// read gets objects of all writers while they change. What arrives whole has
+// to be one whole version, whichever.
+func (w *crashWriter) read() error {
+	for {
+		key := fmt.Sprintf("w%02d/%03d", w.choose.IntN(w.writers), w.choose.IntN(w.keys))
+		a, err := w.c.try(w.c.t.Context(), http.MethodGet, "/"+crashBucket+"/"+key, nil, 0)
 		if err != nil {
 			return err
 		}
-		etags = append(etags, a.header.Get("ETag"))
+		switch found, err := stateIn(a); {
+		case a.status == http.StatusNotFound:
+		case a.status >= 500 && w.brokenDisk:
+			return fmt.Errorf("status %d", a.status)
+		case a.status != http.StatusOK, err != nil:
+			w.c.t.Errorf("GET %s: %v %v", key, a, err)
+			return err
+		case !slices.Equal(found.body(key), a.body):
+			w.c.t.Errorf("GET %s: a whole answer that is not %s", key, found)
+		default:
+			w.reads.Add(1)
+		}
 	}
-	_, err = w.send(http.StatusOK, http.MethodPost, target+"?uploadId="+started.UploadID, completeXML(etags))
-	return err
+}
+
+// stateIn reads the state that a writer stored with an object.
+func stateIn(a answer) (s state, err error) {
+	if a.status != http.StatusOK {
+		return s, nil
+	}
+	text := a.header.Get(metaState)
+	fields := strings.Split(text, "/")
+	if len(fields) < 4 {
+		return s, fmt.Errorf("metadata %q", text)
+	}
+	s.of = strings.Join(fields[2:len(fields)-1], "/")
+	_, err = fmt.Sscanf(fields[0]+" "+fields[1]+" "+fields[len(fields)-1], "%d %d %d", &s.version, &s.size, &s.ofTurn)
+	return s, err
 }

@@ -1,12 +1,8 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 )
 
@@ -16,7 +12,7 @@ const smallDisk = 192 << 20
 // refused with a code of their own, everything acknowledged stays, reads and
 // deletes go on, and writes work again as soon as there is space.
 func TestFullDisk(t *testing.T) {
-	d := newDisk(t, smallDisk)
+	d := newDisk(t, smallDisk, ext4)
 	s := serve(t, setup{dir: d.data()})
 	c, book := s.client(), newLedger()
 	c.must(http.StatusOK, http.MethodPut, "/"+crashBucket, nil)
@@ -30,8 +26,7 @@ func TestFullDisk(t *testing.T) {
 	worksAgain(t, c, book, "after deletes", 1<<20)
 
 	// From outside and to the last byte, first in the middle of an upload.
-	filler := filepath.Join(d.dir, "filler")
-	fullDuringUpload(t, s, c, book, filler)
+	empty := fullDuringUpload(t, s, c, book, d)
 	if n := fillUntilRefused(t, c, book, "inline", 100_000); n > 0 {
 		t.Logf("%d objects of 100 kB fitted into the journal after another program had filled the disk", n)
 	}
@@ -39,11 +34,7 @@ func TestFullDisk(t *testing.T) {
 	deleteNoted(t, c, book, fmt.Sprintf("large/%04d", large-1))
 	verify(t, c, book)
 	s.kill()
-	for _, path := range []string{filler, filler + "2"} {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
+	empty()
 	s.restart()
 	verify(t, c, book)
 	worksAgain(t, c, book, "after the restart", 1<<20)
@@ -51,8 +42,9 @@ func TestFullDisk(t *testing.T) {
 }
 
 // fullDuringUpload lets another program fill the disk while a body is on its
-// way: the upload is refused, the old object stays, no file stays behind.
-func fullDuringUpload(t *testing.T, s *server, c *s3Client, book *ledger, filler string) {
+// way: the upload is refused, the old object stays, no file stays behind. It
+// returns what empties the disk again.
+func fullDuringUpload(t *testing.T, s *server, c *s3Client, book *ledger, d *disk) (empty func()) {
 	t.Helper()
 	const size = 12 << 20
 	files := len(blobFiles(t, s.dir))
@@ -68,14 +60,15 @@ func fullDuringUpload(t *testing.T, s *server, c *s3Client, book *ledger, filler
 	}()
 	<-body.half
 	await(t, "the upload's file", wireWithin, func() bool { return len(blobFiles(t, s.dir)) > files })
-	fillFromOutside(t, filler)
+	first := d.fill()
 	close(body.rest)
 	if a := <-done; a.code != "InsufficientStorage" {
 		t.Errorf("an upload during which the disk became full: %v", a)
 	}
 	await(t, "the refused upload's file to go", wireWithin, func() bool { return len(blobFiles(t, s.dir)) == files })
 	verify(t, c, book)
-	fillFromOutside(t, filler+"2") // what the refused upload gave back
+	second := d.fill() // what the refused upload gave back
+	return func() { first(); second() }
 }
 
 // fillUntilRefused puts objects until one is refused, which must be for want
@@ -123,21 +116,4 @@ func worksAgain(t *testing.T, c *s3Client, book *ledger, key string, size int64)
 		book.ack(name)
 		return true
 	})
-}
-
-// fillFromOutside writes a file until there is no space left.
-func fillFromOutside(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for size := 1 << 20; size >= 512; {
-		if _, err := f.Write(make([]byte, size)); errors.Is(err, syscall.ENOSPC) {
-			size /= 2
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
 }

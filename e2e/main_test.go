@@ -50,7 +50,9 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	larder = filepath.Join(dir, "larder")
-	if out, err := exec.Command("go", "build", "-o", larder, "larder/cmd/appliance").CombinedOutput(); err != nil {
+	if control := os.Getenv(controlBinary); control != "" {
+		larder = control
+	} else if out, err := exec.Command("go", "build", "-o", larder, "larder/cmd/appliance").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the appliance: %v\n%s", err, out)
 		return 1
 	}

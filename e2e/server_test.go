@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,7 +29,9 @@ type setup struct {
 	dir      string // the data folder; "" = a fresh one
 	args     []string
 	env      []string
-	byPerson bool // leave the first key and administrator to a person
+	byPerson bool     // leave the first key and administrator to a person
+	binary   string   // another program than the one under test: "" = that
+	under    []string // a command line to run it under, such as strace and its flags
 }
 
 // server is the real binary on a data folder. The test that made it ends it.
@@ -39,11 +43,20 @@ type server struct {
 	key, secret string // full rights; empty when byPerson
 	cmd         *exec.Cmd
 	exited      chan struct{} // closed when cmd has ended
+	starts      int
 	log         *logBuffer
 }
 
 // serve starts a server and waits until it is ready.
 func serve(t *testing.T, how setup) *server {
+	t.Helper()
+	s := prepare(t, how)
+	s.start()
+	return s
+}
+
+// prepare makes a server that is not started yet.
+func prepare(t *testing.T, how setup) *server {
 	t.Helper()
 	if err := readSources(); err != nil {
 		t.Fatal(err)
@@ -59,7 +72,6 @@ func serve(t *testing.T, how setup) *server {
 		s.key, s.secret = "LARDEREXAMPLEKEY", "e2e/secret+with/signs+that/need+escaping"
 	}
 	t.Cleanup(s.end)
-	s.start()
 	return s
 }
 
@@ -76,9 +88,11 @@ func (s *server) start() time.Duration {
 // launch runs the binary and does not wait for it.
 func (s *server) launch() {
 	s.t.Helper()
+	s.starts++
 	args := append([]string{"serve", "--data", s.dir, "--s3", s.s3, "--console", s.console, "--native", "127.0.0.1:0"}, s.setup.args...)
-	s.cmd = exec.Command(larder, args...)
-	s.cmd.Env = append(append(cleanEnv(), "HOME="+s.dir), s.setup.env...)
+	line := append(append(slices.Clone(s.setup.under), cmp.Or(s.setup.binary, larder)), args...)
+	s.cmd = exec.Command(line[0], line[1:]...)
+	s.cmd.Env = append(append(cleanEnv(), "HOME="+s.dir), append(s.sabotage(), s.setup.env...)...)
 	if s.key != "" {
 		s.cmd.Env = append(s.cmd.Env, "LARDER_ACCESS_KEY="+s.key, "LARDER_SECRET_KEY="+s.secret)
 	}
@@ -101,7 +115,7 @@ func (s *server) awaitReady() {
 	for !s.ready(ctx) {
 		select {
 		case <-s.exited:
-			s.t.Fatalf("the server ended at its start: %v", s.cmd.ProcessState)
+			s.t.Fatalf("the server ended at start %d: %v", s.starts, s.cmd.ProcessState)
 		case <-ctx.Done():
 			s.t.Fatal("the server was not ready in time")
 		case <-time.After(pollEvery):
@@ -137,7 +151,7 @@ func (s *server) killDuringStart(after time.Duration) {
 	s.launch()
 	select {
 	case <-s.exited:
-		s.t.Fatalf("the server ended at its start: %v", s.cmd.ProcessState)
+		s.t.Fatalf("the server ended at start %d: %v", s.starts, s.cmd.ProcessState)
 	case <-time.After(after):
 		s.kill()
 	}

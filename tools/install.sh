@@ -17,6 +17,9 @@ need rclone rclone
 need s3cmd s3cmd
 need aws awscli
 need strace strace
+need mkfs.ext4 e2fsprogs
+need mkfs.xfs xfsprogs
+need rsync rsync
 need node nodejs
 need npm npm
 

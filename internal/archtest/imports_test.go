@@ -28,6 +28,9 @@ func mayImport() map[string][]string {
 		"web":           {"web/view", "web/assets", "gate", "admin", "auth", sigv4, "store"},
 		"web/view":      {"web/assets"},
 		"web/assets":    {},
+
+		"internal/durability": {},
+		"internal/task":       {},
 	}
 }
 
