@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	indexInjections = 78
+	indexInjections = 52
 	sqlitePage      = 4096
 	walHead         = 32
 	walFrame        = 24 + sqlitePage

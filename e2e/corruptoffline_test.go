@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	offlineInjections = 240
+	offlineInjections = 216
 	offlineAtOnce     = 24
 )
 
@@ -171,7 +171,7 @@ func headSegment(t *testing.T, dir string) string {
 	return slices.Max(files)
 }
 
-const churnFor = 20 * time.Second
+const churnFor = 12 * time.Second
 
 // TestCorruptChurn runs pass after pass while 16 clients put, overwrite, delete
 // and complete uploads. Nothing is damaged, so nothing may be accused.

@@ -33,6 +33,8 @@ func (f finding) accuses(p place) bool {
 	switch {
 	case f.Offset < 0:
 		return f.File == p.file
+	case f.Length == 0: // something is missing there
+		return f.File == p.file && p.from <= f.Offset && f.Offset <= p.to
 	case f.Length < 0:
 		return f.File == p.file && f.Offset < p.to
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 
+	"larder/fault"
 	"larder/store/vfs"
 )
 
@@ -53,6 +54,28 @@ func (s *Store) unmarkIndex() {
 	if err := s.fs.Remove(openedFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("the mark of an open index could not be removed", "error", err)
 	}
+}
+
+// MarkCopied lets the next Open look at the folder of a closed store as at a copy
+// of one that was in use: it makes the index again, and refuses the folder while
+// large bodies are missing. fault.Locked when a process uses the folder.
+func MarkCopied(dir string) error {
+	const op = "store.MarkCopied"
+	files, err := vfs.OS(dir)
+	if err != nil {
+		return fault.New(op, fault.InvalidArgument, dir, err).WithHint("The data folder cannot be opened.")
+	}
+	lock, err := files.Lock(lockFile)
+	if err != nil {
+		return lockFault(dir, err)
+	}
+	other, ok := identityOf(files, versionFile) // a file that index.db never is
+	if ok {
+		if err = writeSmall(files, openedFile, other); err != nil {
+			err = fault.New(op, vfs.CodeOf(err), openedFile, err)
+		}
+	}
+	return errors.Join(err, lock.Close())
 }
 
 func identityOf(files vfs.FS, name string) (id string, ok bool) {
