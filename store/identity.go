@@ -28,6 +28,11 @@ const hintIdentity = "The file is damaged. Restore it from a backup; VERSION and
 // prepareIdentity writes dir/VERSION.new and syncs it.
 func prepareIdentity(f vfs.FS, dir string, id [16]byte) error {
 	name := path.Join(dir, versionFile+newSuffix)
+	if have, err := readIdentity(f, dir, name); err == nil && have == id {
+		// It tells a store whose making was cut off from one whose data folder is
+		// not mounted, so a second cut must not find it gone.
+		return nil
+	}
 	if err := f.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
