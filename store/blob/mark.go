@@ -93,7 +93,7 @@ func (s *Store) Begin(held uint64, doubt bool) error {
 		return nil
 	}
 	if held > 0 {
-		s.c.Log.Warn("blobs that no record names are kept for good", "because", why)
+		s.c.Log.Info("blobs of before that no record names, if there are any, are kept", "because", why)
 	}
 	return s.newMark(held)
 }

@@ -22,6 +22,7 @@ var (
 	SecretKey      = func(files vfs.FS) ([]byte, error) { return secretKey(files) }
 	NewNetErrors   = func(h slog.Handler) slog.Handler { return netErrors{h} }
 	ReasonsAgainst = reasonsAgainst
+	NoPort         = noPort
 )
 
 // Early returns what a store calls while it opens, and the end of that.

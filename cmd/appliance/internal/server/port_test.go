@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"larder/cmd/appliance/internal/server"
 	"larder/fault"
 )
 
@@ -26,7 +27,7 @@ func TestNoPort(t *testing.T) {
 		"from 1024 on":            fmt.Errorf("listen: %w", syscall.EACCES),
 		"other than these":        errors.New("other than these"),
 	} {
-		hint := fault.HintOf(noPort("console", "127.0.0.1:9001", cause))
+		hint := fault.HintOf(server.NoPort("console", "127.0.0.1:9001", cause))
 		if !strings.Contains(hint, want) || !strings.Contains(hint, "LARDER_CONSOLE") {
 			t.Errorf("%v: the hint is %q", cause, hint)
 		}
