@@ -132,45 +132,6 @@ func (s *server) tryStart() (serves bool, said string) {
 	return serves, s.log.String()[before:]
 }
 
-// cloneFolder copies a data folder. Files that never change are linked.
-func cloneFolder(t *testing.T, from, to string) {
-	t.Helper()
-	head := headSegment(t, from)
-	must(t, filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, name)
-		switch constant := strings.HasSuffix(path, ".seg") && path != head || strings.HasPrefix(name, "blobs/"); {
-		case e.IsDir():
-			return os.MkdirAll(target, 0o700)
-		case !e.Type().IsRegular():
-			return nil
-		case constant:
-			return os.Link(path, target)
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, b, 0o600)
-	}))
-}
-
-// headSegment is the path of the segment that grows.
-func headSegment(t *testing.T, dir string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no segments in %s: %v", dir, err)
-	}
-	return slices.Max(files)
-}
-
 const churnFor = 12 * time.Second
 
 // TestCorruptChurn runs pass after pass while 16 clients put, overwrite, delete

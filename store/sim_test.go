@@ -91,7 +91,7 @@ func (s *simSeen) cut(t *testing.T, w simWorkload, k int, cut *simCut) {
 				return
 			}
 		}
-		if n%recoverEvery == again || s.c.only != nil && len(s.c.only) > 3 {
+		if n%recoverEvery == again || len(s.c.only) > 3 {
 			s.recovery(t, path, cut, cut.state(cs, w.segment))
 		}
 	}

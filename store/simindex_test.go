@@ -56,7 +56,6 @@ type simIndex struct {
 	history []*simTables // what a cut may leave, in the order of the commits
 	guard   func(index.Position) error
 	kept    int // commits after which the log counts as long; 0 never
-	open    bool
 }
 
 func newSimIndex(states ...*simTables) *simIndex {
