@@ -99,7 +99,7 @@ func liveRound(c *campaign, h *hoard, g *surgeon, s *server) {
 	c.wounded(wounds)
 	c.readings(h.readAll())
 	files := filesOf(h.t, s.dir)
-	c.accused(s.verify(), wounds)
+	c.accused(c.pass(s, wounds), wounds)
 	c.gone(files, s.dir)
 	g.forget()
 	damaged := h.readAll()

@@ -24,6 +24,7 @@ type campaign struct {
 	healed   int // wounds that went away by storing the content again
 	rebuilt  int // damaged indexes that ended in the right answers
 	refusals int // starts that were refused, as some damage demands
+	late     int // wounds that only a second pass has found
 }
 
 func newCampaign(t *testing.T) *campaign { return &campaign{t: t, done: map[string]int{}} }
@@ -49,6 +50,26 @@ func (c *campaign) readings(r *reading) {
 	c.failed += len(r.failed)
 	c.wrong += len(r.wrong)
 	c.stale += len(r.stale)
+}
+
+// pass runs a pass, and a second one when the first has missed something: pages
+// that a connection still holds, from sendfile, cannot be dropped, and the pass
+// has read them from memory.
+func (c *campaign) pass(s *server, wounds []wound) verdict {
+	c.t.Helper()
+	v := s.verify()
+	missed := 0
+	for _, w := range wounds {
+		if !slices.ContainsFunc(w.at, v.accuses) {
+			missed++
+		}
+	}
+	if missed == 0 {
+		return v
+	}
+	c.late += missed
+	c.passes++
+	return s.verify()
 }
 
 // accused compares a pass's findings with the wounds: each wound has to be
@@ -96,7 +117,7 @@ func (c *campaign) report() {
 	numbers := map[string]any{
 		"injections": c.injections(), "found": c.found, "wrong_bytes": c.wrong, "stale_empty": c.stale, "false_alarms": c.alarms,
 		"files_removed": c.removed, "passes": c.passes, "reads": c.reads, "reads_failed": c.failed, "healed": c.healed,
-		"index_right": c.rebuilt, "starts_refused": c.refusals, "kinds": len(c.done), "seed": fmt.Sprint(runSeed),
+		"index_right": c.rebuilt, "starts_refused": c.refusals, "found_late": c.late, "kinds": len(c.done), "seed": fmt.Sprint(runSeed),
 	}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
 		c.t.Logf("%s: %v", name, numbers[name])

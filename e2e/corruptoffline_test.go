@@ -80,7 +80,8 @@ func (h *hoard) verifyMended(c *campaign, s *server, wounds []wound) []wound {
 // leaves: its name stands nowhere any more, those of its neighbours do.
 func (s *server) leavesHole(p place, message string) bool {
 	_, err := os.Stat(filepath.Join(s.dir, p.file))
-	return os.IsNotExist(err) && strings.HasPrefix(p.file, "segments") && strings.Contains(message, "the next one begins with record")
+	return os.IsNotExist(err) && strings.HasPrefix(p.file, "segments") &&
+		(strings.Contains(message, "the next one begins with record") || strings.Contains(message, "no segment holds the records from"))
 }
 
 // mend undoes the wounds of which a place is named, and returns the others.
