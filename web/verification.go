@@ -76,6 +76,9 @@ func scrubState(st admin.ScrubStatus) (view.Kind, string) {
 	case st.State == running:
 		return view.Info, "Verifying"
 	}
+	if st.Last == nil || !st.Last.Complete {
+		return view.Info, "No whole pass yet"
+	}
 	return view.Good, "Nothing damaged"
 }
 

@@ -19,6 +19,7 @@ func TestDamageIsShown(t *testing.T) {
 	l.bucket("kept")
 	body := strings.Repeat("larder ", 100_000)
 	l.put("kept", "big.txt", body)
+	b.get("/system").has(t, "No whole pass yet")
 	pass(t, l)
 	b.get("/system").has(t, "Nothing damaged").has(t, "Last whole pass")
 
