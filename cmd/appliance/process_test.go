@@ -32,6 +32,11 @@ type suite struct{ *testing.M }
 var scratch string
 
 func (s suite) Run() int {
+	for _, kv := range os.Environ() { // the binary refuses what is no setting of its own
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "LARDER_") {
+			os.Unsetenv(name)
+		}
+	}
 	dir, err := os.MkdirTemp("", "larder-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
