@@ -18,7 +18,8 @@ func pages() map[string]string {
 	return map[string]string{
 		"home": "/", "system": "/system", "account": "/account",
 		"buckets": "/buckets", "bucket-new": "/buckets/new", "bucket-delete": "/buckets/delete?bucket=empty-one", "bucket-full": "/buckets/delete?bucket=photos",
-		"objects": "/objects?bucket=photos", "objects-empty": "/objects?bucket=empty-one", "objects-none": "/objects?bucket=photos&filter=zzz",
+		"bucket-settings": "/buckets/settings?bucket=photos",
+		"objects":         "/objects?bucket=photos", "objects-empty": "/objects?bucket=empty-one", "objects-none": "/objects?bucket=photos&filter=zzz",
 		"folder": "/objects?bucket=photos&key=summer%2F", "folder-new": "/objects/folder?bucket=photos",
 		"object": "/objects/show?bucket=photos&key=notes.txt", "object-delete": "/objects/delete?bucket=photos&key=notes.txt",
 		"folder-delete": "/objects/delete?bucket=photos&key=summer%2F",
@@ -53,6 +54,10 @@ func TestInBrowser(t *testing.T) {
 	for name, path := range pages() {
 		c.look(name, strings.ReplaceAll(path, "KEY", id))
 	}
+	l.put("photos", "harvest/a long name of a large object that somebody still needs.txt", strings.Repeat("larder ", 100_000))
+	damageBlob(t, l.dir)
+	pass(t, l)
+	c.look("system-damaged", "/system")
 }
 
 type window struct {

@@ -14,6 +14,9 @@ import (
 // shownSnapshots is how many copies of users and keys the page lists.
 const shownSnapshots = 3
 
+// shownDamage is how many findings the page lists; a broken disk has thousands.
+const shownDamage = 20
+
 // verification is the state of the scrub for the System page. People who may
 // not see it see nothing of it.
 func (c *Console) verification(x *exchange) (view.Verification, error) {
@@ -33,6 +36,9 @@ func (c *Console) verification(x *exchange) (view.Verification, error) {
 		There: true, Facts: scrubFacts(st), Damage: damageOf(admin.FindingsOnWire(findings)), More: st.Overflowed,
 		Paused: st.State == paused, Running: st.State == running,
 		Manage: c.cfg.Auth.Guard().Allows(x.ctx(), x.caller, auth.ManageScrub, auth.Resource{}),
+	}
+	if more := len(v.Damage) - shownDamage; more > 0 {
+		v.Damage, v.More = v.Damage[:shownDamage], v.More+int64(more)
 	}
 	v.Kind, v.State = scrubState(st)
 	if v.Running {

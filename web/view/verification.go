@@ -14,7 +14,7 @@ type Verification struct {
 	Paused      bool
 	Running     bool
 	Damage      []Damage
-	More        int64 // findings that there was no room to list
+	More        int64 // findings that are not listed
 }
 
 // Damage is one finding.
