@@ -34,7 +34,7 @@ type s3Client struct {
 }
 
 func newS3Client(t *testing.T, endpoint, key, secret string) *s3Client {
-	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
+	transport := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true, ExpectContinueTimeout: stopWithin}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &s3Client{
 		t: t, endpoint: endpoint, creds: aws.Credentials{AccessKeyID: key, SecretAccessKey: secret},
@@ -65,6 +65,9 @@ type edit func(*http.Request)
 func header(name, value string) edit {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
+
+// withContinue holds the body back until the server asks for it.
+func withContinue(r *http.Request) { r.Header.Set("Expect", "100-continue") }
 
 // request makes a signed request. target is the escaped path and query. With a
 // []byte body the payload is signed by its hash, with a reader it is not.

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -370,7 +372,7 @@ func TestWalk(t *testing.T) {
 		p.Write(make([]byte, i))
 		want[p.ID()] = int64(i)
 	}
-	for _, other := range []string{"blobs/VERSION", "blobs/zz", "blobs/00", "blobs/" + strings.Repeat("a", 32)} {
+	for _, other := range []string{"blobs/VERSION", "blobs/zz", unusedShard(t, m), "blobs/" + strings.Repeat("a", 32)} {
 		if f, err := m.Create(other); err != nil {
 			t.Fatal(err)
 		} else {
@@ -403,4 +405,18 @@ func TestWalk(t *testing.T) {
 	if err := s.Walk(ctx, nil); fault.CodeOf(err) != fault.Canceled {
 		t.Error(err)
 	}
+}
+
+// unusedShard is the name of a folder that no blob of m is in. Shards are drawn
+// at random.
+func unusedShard(t *testing.T, m vfs.FS) string {
+	t.Helper()
+	for i := range 256 {
+		name := fmt.Sprintf("blobs/%02x", i)
+		if _, err := m.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+	}
+	t.Fatal("every shard is in use")
+	return ""
 }
