@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -83,52 +82,6 @@ func TestWhatIsInUseIsNeverAccused(t *testing.T) {
 	}
 	t.Logf("%d passes over %d changes", passes, s.Stats().Sequence)
 	figures(t, map[string]any{"passes": passes, "changes": s.Stats().Sequence, "false_alarms": 0})
-}
-
-// TestLatencyDuringAPass measures how long clients wait for small reads and
-// writes with and without a throttled pass. The figures are logged.
-func TestLatencyDuringAPass(t *testing.T) {
-	s := open(t, t.TempDir())
-	makeBucket(t, s, "bucket")
-	for n := range 60 {
-		put(t, s, fmt.Sprintf("small/%02d", n), noise(uint64(n), 100_000))
-		put(t, s, fmt.Sprintf("large/%02d", n), noise(uint64(n), 500_000))
-	}
-	measure := func() (reads, writes []time.Duration) {
-		for n := range 100 {
-			began := time.Now()
-			if _, err := tryRead(s, fmt.Sprintf("large/%02d", n%60)); err != nil {
-				t.Fatal(err)
-			}
-			reads = append(reads, time.Since(began))
-			began = time.Now()
-			put(t, s, "w", noise(uint64(n), 5000))
-			writes = append(writes, time.Since(began))
-		}
-		slices.Sort(reads)
-		slices.Sort(writes)
-		return reads, writes
-	}
-	quietReads, quietWrites := measure()
-	sc := newScrubber(t, s)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); sc.Run(ctx) }()
-	if err := sc.RunNow(); err != nil {
-		t.Fatal(err)
-	}
-	busyReads, busyWrites := measure()
-	st := sc.Status()
-	stop()
-	<-done
-	p := func(d []time.Duration, q int) float64 { return float64(d[len(d)*q/100].Microseconds()) / 1000 }
-	f := map[string]any{
-		"read_p50_ms": p(quietReads, 50), "read_p99_ms": p(quietReads, 99), "write_p50_ms": p(quietWrites, 50), "write_p99_ms": p(quietWrites, 99),
-		"scrub_read_p50_ms": p(busyReads, 50), "scrub_read_p99_ms": p(busyReads, 99),
-		"scrub_write_p50_ms": p(busyWrites, 50), "scrub_write_p99_ms": p(busyWrites, 99), "scrubbed_bytes": st.Done + st.Last.Bytes,
-	}
-	t.Logf("%v", f)
-	figures(t, f)
 }
 
 // figures appends what a test has measured to the file that the environment
