@@ -17,7 +17,6 @@ type campaign struct {
 	reads    int // answers that were compared
 	failed   int // reads that failed, as reads of damage may
 	wrong    int // whole answers with wrong bytes
-	stale    int // whole answers with an earlier, empty version
 	alarms   int // findings where nothing is damaged
 	removed  int // files that went away while a pass ran
 	passes   int
@@ -46,10 +45,9 @@ func (c *campaign) injections() (n int) {
 
 // readings counts what clients got.
 func (c *campaign) readings(r *reading) {
-	c.reads += r.right + len(r.failed) + len(r.missing) + len(r.wrong) + len(r.stale)
+	c.reads += r.right + len(r.failed) + len(r.missing) + len(r.wrong)
 	c.failed += len(r.failed)
 	c.wrong += len(r.wrong)
-	c.stale += len(r.stale)
 }
 
 // pass runs a pass, and a second one when the first has missed something: pages
@@ -115,7 +113,7 @@ func (c *campaign) report() {
 		c.t.Logf("%5d × %s", c.done[kind], kind)
 	}
 	numbers := map[string]any{
-		"injections": c.injections(), "found": c.found, "wrong_bytes": c.wrong, "stale_empty": c.stale, "false_alarms": c.alarms,
+		"injections": c.injections(), "found": c.found, "wrong_bytes": c.wrong, "false_alarms": c.alarms,
 		"files_removed": c.removed, "passes": c.passes, "reads": c.reads, "reads_failed": c.failed, "healed": c.healed,
 		"index_right": c.rebuilt, "starts_refused": c.refusals, "found_late": c.late, "kinds": len(c.done), "seed": fmt.Sprint(runSeed),
 	}

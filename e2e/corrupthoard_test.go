@@ -25,10 +25,6 @@ type hoard struct {
 	c     *s3Client
 	book  *ledger
 	stale []byte // the file of a blob whose object was overwritten
-
-	// mayBeStale: a page of the index is of an earlier time, and so may be the
-	// answer for an object without bytes. It has no body that would be missed.
-	mayBeStale bool
 }
 
 // hoardSetup is a server with small segments.
@@ -148,7 +144,6 @@ type reading struct {
 	mu                         sync.Mutex
 	right                      int
 	failed, missing, wrong     []string // keys
-	stale                      []string // keys that answer with an earlier, empty version
 	listedMore, listedTooFew   int
 	listingFailed, wrongListed bool
 }
@@ -160,7 +155,7 @@ func (r *reading) note(list *[]string, key string) {
 }
 
 func (r *reading) allRight() bool {
-	return len(r.failed)+len(r.missing)+len(r.wrong)+len(r.stale) == 0 && !r.wrongListed && !r.listingFailed
+	return len(r.failed)+len(r.missing)+len(r.wrong) == 0 && !r.wrongListed && !r.listingFailed
 }
 
 func (r *reading) String() string {
@@ -201,8 +196,6 @@ func (h *hoard) read(r *reading, key string) {
 		r.mu.Lock()
 		r.right++
 		r.mu.Unlock()
-	case h.mayBeStale && a.status == http.StatusOK && len(a.body) == 0:
-		r.note(&r.stale, key)
 	default:
 		h.t.Logf("%s: status %d with %d bytes, want %s", key, a.status, len(a.body), want)
 		r.note(&r.wrong, key)

@@ -103,29 +103,49 @@ func body(key string, change func(*index.Body)) func(*folder) {
 func indexDamages() map[string]func(*folder) {
 	sql := func(query string) func(*folder) { return func(f *folder) { f.sql(query) } }
 	return map[string]func(*folder){
-		"row without its checksum":    sql(`UPDATE objects SET size = size + 1 WHERE key = CAST('small/05' AS BLOB)`),
-		"row with another ETag":       row("small/05", func(r *index.Row) { r.ETag = "other" }),
-		"row with another size":       row("small/06", func(r *index.Row) { r.Size-- }),
-		"row with other metadata":     row("large/3", func(r *index.Row) { r.Meta = nil }),
-		"row removed":                 sql(`DELETE FROM objects WHERE key = CAST('small/07' AS BLOB)`),
-		"row of a copy removed":       sql(`DELETE FROM objects WHERE key = CAST('copy/small/04' AS BLOB)`),
-		"row of an empty one removed": sql(`DELETE FROM objects WHERE key = CAST('empty' AS BLOB)`),
-		"row of an older record":      row("empty", func(r *index.Row) { r.Sequence -= 20 }),
-		"row of a later record":       row("empty", func(r *index.Row) { r.Sequence++ }),
-		"row of no record":            row("empty", func(r *index.Row) { r.Sequence = 1 << 40 }),
-		"row of a deleted object":     row("empty", func(r *index.Row) { r.Key, r.Sequence = "small/03", 7 }),
-		"row of another key":          row("empty", func(r *index.Row) { r.Key = "never" }),
-		"body elsewhere":              body("small/08", func(b *index.Body) { b.Offset += 8 }),
-		"body of another blob":        body("large/3", func(b *index.Body) { b.Blob = strings.Repeat("ab", 16) }),
-		"body with more references":   body("small/09", func(b *index.Body) { b.Refs++ }),
-		"body without its checksum":   sql(`UPDATE bodies SET refs = refs + 1 WHERE blob IS NULL`),
-		"body removed":                sql(`DELETE FROM bodies WHERE blob IS NOT NULL`),
-		"upload removed":              sql(`DELETE FROM uploads`),
-		"upload without its checksum": sql(`UPDATE uploads SET created = created + 1`),
-		"part removed":                sql(`DELETE FROM parts`),
-		"part without its checksum":   sql(`UPDATE parts SET size = size + 1`),
-		"bucket's counters":           counters,
+		"row without its checksum":               sql(`UPDATE objects SET size = size + 1 WHERE key = CAST('small/05' AS BLOB)`),
+		"row with another ETag":                  row("small/05", func(r *index.Row) { r.ETag = "other" }),
+		"row with another size":                  row("small/06", func(r *index.Row) { r.Size-- }),
+		"row with other metadata":                row("large/3", func(r *index.Row) { r.Meta = nil }),
+		"row removed":                            sql(`DELETE FROM objects WHERE key = CAST('small/07' AS BLOB)`),
+		"row of a copy removed":                  sql(`DELETE FROM objects WHERE key = CAST('copy/small/04' AS BLOB)`),
+		"row of an empty one removed":            sql(`DELETE FROM objects WHERE key = CAST('empty' AS BLOB)`),
+		"row of an older record":                 row("empty", func(r *index.Row) { r.Sequence -= 20 }),
+		"row of a later record":                  row("empty", func(r *index.Row) { r.Sequence++ }),
+		"row of no record":                       row("empty", func(r *index.Row) { r.Sequence = 1 << 40 }),
+		"row of a deleted object":                row("empty", func(r *index.Row) { r.Key, r.Sequence = "small/03", 7 }),
+		"row of another key":                     row("empty", func(r *index.Row) { r.Key = "never" }),
+		"body elsewhere":                         body("small/08", func(b *index.Body) { b.Offset += 8 }),
+		"body of another blob":                   body("large/3", func(b *index.Body) { b.Blob = strings.Repeat("ab", 16) }),
+		"body with more references":              body("small/09", func(b *index.Body) { b.Refs++ }),
+		"body without its checksum":              sql(`UPDATE bodies SET refs = refs + 1 WHERE blob IS NULL`),
+		"body removed":                           sql(`DELETE FROM bodies WHERE blob IS NOT NULL`),
+		"body of a version said to be gone":      body("small/08", func(b *index.Body) { b.Current = false }),
+		"body of an older version said to stand": replaced,
+		"bodies of those without bytes removed":  sql(`DELETE FROM bodies WHERE refs = 0`),
+		"body of an empty one with a place":      body("empty", func(b *index.Body) { b.Segment, b.Length = 1, 64 }),
+		"upload removed":                         sql(`DELETE FROM uploads`),
+		"upload without its checksum":            sql(`UPDATE uploads SET created = created + 1`),
+		"part removed":                           sql(`DELETE FROM parts`),
+		"part without its checksum":              sql(`UPDATE parts SET size = size + 1`),
+		"bucket's counters":                      counters,
 	}
+}
+
+// replaced lets bodies that only uploads refer to say that their versions stand.
+func replaced(f *folder) {
+	f.edit(func(x *index.Index, tx *index.Tx) {
+		all, err := x.Bodies(0, 1000)
+		for _, b := range all {
+			if err == nil && !b.Current && b.Refs > 0 {
+				b.Current = true
+				err = tx.PutBody(b)
+			}
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	})
 }
 
 func counters(f *folder) {
@@ -186,6 +206,30 @@ func TestAWrongIndexIsFoundAndHeals(t *testing.T) {
 				t.Error("a deleted object is back")
 			}
 		})
+	}
+}
+
+// TestAWitnessHealsAtOnce takes what says that versions without bytes of their own
+// stand, and lets one with bytes say that it does not.
+func TestAWitnessHealsAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	s := open(t, f.dir)
+	f.sql(`DELETE FROM bodies WHERE refs = 0`)
+	body("small/08", func(b *index.Body) { b.Current = false })(f)
+	r := pass(t, s)
+	if len(r.Findings) < 4 {
+		t.Errorf("found only %+v", r.Findings)
+	}
+	for _, x := range r.Findings {
+		if x.Kind != store.HarmIndex || x.Open() {
+			t.Errorf("not healed: %+v", x)
+		}
+	}
+	for _, key := range []string{"empty", "copy/small/04", "multi", "small/08"} {
+		if _, err := tryRead(s, key); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func (a *applier) replace(r *journal.Record) error {
 	version.Since = r.Sequence
 	if found {
 		objects, bytes = 0, r.Size-old.Size
-		meta, err := a.release(old.Sequence, old.Size, old.Meta)
+		meta, err := a.release(old.Sequence, old.Size, old.Meta, true)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (a *applier) remove(r *journal.Record) error {
 	if err != nil || !found {
 		return err
 	}
-	if _, err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+	if _, err := a.release(old.Sequence, old.Size, old.Meta, true); err != nil {
 		return err
 	}
 	if err := a.tx.DeleteRow(r.Bucket, r.Key); err != nil {
@@ -140,17 +140,21 @@ func (a *applier) remove(r *journal.Record) error {
 	return a.count(r.Bucket, -1, -old.Size, 0)
 }
 
-// hold gives a record's body, new or shared, its reference.
+// hold gives a record's body, new or shared, its reference. A record that brings
+// none gets a witness, so that each has a row of bodies as long as it stands.
 func (a *applier) hold(r *journal.Record, loc journal.Location) error {
-	if r.Extents == nil {
+	if bringsBody(r) {
 		return a.bring(r, loc, 1)
+	}
+	if err := a.tx.PutBody(index.Witness(r.Sequence)); err != nil {
+		return err
 	}
 	return a.settle(balance{}.add(r.Extents, 1))
 }
 
 // bring adds the body that a record brings, if it does.
 func (a *applier) bring(r *journal.Record, loc journal.Location, refs int64) error {
-	if r.Size == 0 || r.Extents != nil {
+	if !bringsBody(r) {
 		return nil
 	}
 	if r.Blob != "" {
@@ -160,17 +164,26 @@ func (a *applier) bring(r *journal.Record, loc journal.Location, refs int64) err
 	return a.tx.PutBody(index.Body{
 		Sequence: r.Sequence, Segment: loc.Segment, Offset: loc.Offset, Length: loc.Length,
 		BodyOffset: loc.BodyOffset, BodyLength: r.Size, Blob: r.Blob, Refs: refs,
+		Current: r.Kind == journal.Put,
 	})
 }
 
-// release takes a version's references back and frees bodies that nothing
-// names any more. It returns the version's decoded Meta.
-func (a *applier) release(sequence uint64, size int64, meta []byte) (*journal.Record, error) {
+// release takes the references of a version or part back, with what says that it
+// stands, and frees bodies that nothing names any more. It returns the decoded
+// Meta. A row that did not stand is fault.Corrupt: an old page of the index says
+// so, and must not cost what has its references now.
+func (a *applier) release(sequence uint64, size int64, meta []byte, version bool) (*journal.Record, error) {
 	r, err := decodeMeta(meta)
 	if err != nil {
 		return nil, err
 	}
-	return r, a.settle(balance{}.add(extentsOf(r.Extents, sequence, size), -1))
+	if ownBody(r.Extents, size) {
+		return r, a.refer(sequence, -1, version)
+	}
+	if err := a.tx.DropWitness(sequence); err != nil {
+		return nil, err
+	}
+	return r, a.settle(balance{}.add(r.Extents, -1))
 }
 
 // balance is what a record does to the references of bodies, by their
@@ -191,27 +204,28 @@ func (a *applier) settle(b balance) error {
 		if b[sequence] == 0 {
 			continue
 		}
-		if err := a.refer(sequence, b[sequence]); err != nil {
+		if err := a.refer(sequence, b[sequence], false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// refer changes how often a body is named.
-func (a *applier) refer(sequence uint64, delta int64) error {
+// refer changes how often a body is named. With ends set the version of its own
+// record stands no longer.
+func (a *applier) refer(sequence uint64, delta int64, ends bool) error {
 	body, found, err := a.tx.Body(sequence)
 	if err != nil || !found && a.replaying {
 		return err
 	}
-	if found && body.Refs+delta == 0 && !a.replaying {
+	if found && body.Refs+delta == 0 && body.Current == ends && !a.replaying {
 		if body.Blob != "" {
 			a.freed = append(a.freed, body.Blob)
 		}
 		a.bodies = append(a.bodies, bodyDelta{sequence, body.Segment, -body.Length})
 		return a.tx.DeleteBody(sequence)
 	}
-	_, _, err = a.tx.AddRef(sequence, delta)
+	_, _, err = a.tx.AddRef(sequence, delta, ends)
 	return err
 }
 
@@ -243,7 +257,7 @@ func (a *applier) part(r *journal.Record, loc journal.Location) error {
 		return err
 	}
 	if found {
-		if _, err := a.release(old.Sequence, old.Size, old.Meta); err != nil {
+		if _, err := a.release(old.Sequence, old.Size, old.Meta, false); err != nil {
 			return err
 		}
 	}
@@ -258,11 +272,17 @@ func (a *applier) part(r *journal.Record, loc journal.Location) error {
 // not tell, since parts that are copies may share them.
 func (a *applier) complete(r *journal.Record) error {
 	b := balance{}.add(r.Extents, 1)
-	err := a.eachPart(r.Upload, func(_ index.Part, extents []journal.Extent) error {
-		b.add(extents, -1)
-		return nil
+	err := a.eachPart(r.Upload, func(p index.Part, shared []journal.Extent) error {
+		b.add(extentsOf(shared, p.Sequence, p.Size), -1)
+		if ownBody(shared, p.Size) {
+			return nil
+		}
+		return a.tx.DropWitness(p.Sequence)
 	})
 	if err != nil {
+		return err
+	}
+	if err := a.tx.PutBody(index.Witness(r.Sequence)); err != nil {
 		return err
 	}
 	if err := a.settle(b); err != nil {
@@ -276,7 +296,7 @@ func (a *applier) complete(r *journal.Record) error {
 
 func (a *applier) abort(r *journal.Record) error {
 	err := a.eachPart(r.Upload, func(p index.Part, _ []journal.Extent) error {
-		_, err := a.release(p.Sequence, p.Size, p.Meta)
+		_, err := a.release(p.Sequence, p.Size, p.Meta, false)
 		return err
 	})
 	if err != nil {
@@ -304,7 +324,8 @@ func (a *applier) endUpload(r *journal.Record) error {
 // with maxExtents.
 const partsPage = 100
 
-// eachPart visits an upload's parts in ascending order.
+// eachPart visits an upload's parts in ascending order, with the extents that
+// they share.
 func (a *applier) eachPart(upload string, visit func(index.Part, []journal.Extent) error) error {
 	for after := 0; ; {
 		parts, err := a.tx.Parts(upload, after, partsPage)
@@ -316,7 +337,7 @@ func (a *applier) eachPart(upload string, visit func(index.Part, []journal.Exten
 			if err != nil {
 				return err
 			}
-			if err := visit(p, extentsOf(r.Extents, p.Sequence, p.Size)); err != nil {
+			if err := visit(p, r.Extents); err != nil {
 				return err
 			}
 			after = p.Number

@@ -47,10 +47,14 @@ func rowOf(r *journal.Record) index.Row {
 // outlive. Rows that were written before there was compaction do not tell.
 func sinceOf(meta *journal.Record) uint64 { return max(meta.Since, 1) }
 
+// ownBody tells whether a version's or part's bytes are those that its own record
+// brought. shared are the extents in its row.
+func ownBody(shared []journal.Extent, size int64) bool { return shared == nil && size > 0 }
+
 // extentsOf is where a version's bytes are: the bodies it shares, or the one
 // that its own record brought.
 func extentsOf(shared []journal.Extent, sequence uint64, size int64) []journal.Extent {
-	if shared != nil || size == 0 {
+	if !ownBody(shared, size) {
 		return shared
 	}
 	return []journal.Extent{{Body: sequence, Length: size}}

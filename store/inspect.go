@@ -157,8 +157,8 @@ type Claim struct {
 // Tally adds up what belongs together in a store that does not change. All are
 // sums modulo 2^64, so that steps can be added in any order.
 type Tally struct {
-	Held  uint64 // references that rows and parts make, each weighted by its body
-	Refs  uint64 // references that bodies count, likewise
+	Held  uint64 // references that rows and parts make, each weighted by its body, and that they stand
+	Refs  uint64 // references that bodies count, likewise, and what stands by them
 	Found uint64 // objects, bytes and uploads of all buckets, weighted by the bucket
 	Kept  uint64 // the same as the buckets' counters have it
 }

@@ -270,7 +270,8 @@ const healTries = 8
 
 // HealRow makes a row of the index again from its record, after Recheck has
 // confirmed d. It tells whether the row is right now. Rows of buckets and bodies
-// hold counts that stand in no record: they are left to RebuildLater.
+// hold counts that stand in no record: they are left to RebuildLater, but for
+// whether the version of a body stands.
 func (s *Store) HealRow(ctx context.Context, d Defect) (bool, error) {
 	for range healTries {
 		healed, err := s.healRowOf(ctx, d)
@@ -297,7 +298,7 @@ func (s *Store) healRowOf(ctx context.Context, d Defect) (bool, error) {
 		return false, nil
 	}
 	switch d.Row.Table {
-	case Objects, Uploads, Parts:
+	case Objects, Uploads, Parts, Bodies:
 	default:
 		return false, nil
 	}
@@ -306,6 +307,9 @@ func (s *Store) healRowOf(ctx context.Context, d Defect) (bool, error) {
 	r, _, err := in.recordAt(d)
 	if err != nil || r == nil || r.Kind == journal.Delete {
 		return false, err
+	}
+	if d.Row.Table == Bodies {
+		return s.healWitness(r)
 	}
 	if now, err := in.rowSequence(d.Row); err != nil && fault.CodeOf(err) != fault.Corrupt {
 		return false, err
@@ -350,4 +354,44 @@ func putRowOf(tx viewTx, r *journal.Record) ([]rowUpdate, error) {
 	}
 	row := rowOf(&m)
 	return []rowUpdate{{bucket: r.Bucket, key: r.Key, row: &row}}, tx.PutRow(row)
+}
+
+// healWitness lets the body of a record say whether its version, or its part,
+// stands, as the row tells. What else the body says is not touched.
+func (s *Store) healWitness(r *journal.Record) (healed bool, err error) {
+	err = s.indexOnly(func(tx viewTx) error {
+		stands, err := standsIn(tx, r)
+		if err != nil {
+			return err
+		}
+		body, found, err := tx.Body(r.Sequence)
+		switch {
+		case err != nil || !found && bringsBody(r):
+			return err // where its bytes lie is another matter
+		case !bringsBody(r) && found && body != index.Witness(r.Sequence):
+			return nil
+		case !bringsBody(r) && !stands:
+			err = tx.DeleteBody(r.Sequence)
+		case !bringsBody(r):
+			err = tx.PutBody(index.Witness(r.Sequence))
+		case body.Current == (stands && r.Kind == journal.Put):
+			return nil
+		default:
+			body.Current = stands && r.Kind == journal.Put
+			err = tx.PutBody(body)
+		}
+		healed = err == nil
+		return err
+	})
+	return healed && err == nil, err
+}
+
+// standsIn tells whether a record made the row that is there.
+func standsIn(tx viewTx, r *journal.Record) (bool, error) {
+	if r.Kind == journal.Part {
+		p, found, err := tx.Part(r.Upload, r.Part)
+		return found && p.Sequence == r.Sequence, err
+	}
+	row, found, err := tx.Row(r.Bucket, r.Key)
+	return found && row.Sequence == r.Sequence, err
 }

@@ -313,8 +313,39 @@ func (in *inspection) versionOf(r *journal.Record, loc journal.Location) error {
 	if current {
 		in.settle(name, loc, objectRow(r.Bucket, r.Key), r, sameRow(row, rowOf(r)))
 	}
+	if err == nil && (current || found && row.Sequence > r.Sequence) {
+		err = in.witnessOf(r, loc, current)
+	}
 	return err
 }
+
+// witnessOf: what says that a version or part stands goes and comes with its row,
+// which was looked up before. When it stood then, it may have been replaced since.
+func (in *inspection) witnessOf(r *journal.Record, loc journal.Location, stood bool) error {
+	b, found, err := in.x.Body(r.Sequence)
+	if fault.CodeOf(err) == fault.Corrupt {
+		return nil // met again among the rows
+	}
+	vouched := found && b.Current
+	if err != nil || vouched == stood {
+		return err
+	}
+	reason := "the row says that a version stands which was replaced"
+	if stood {
+		name := objectRow(r.Bucket, r.Key)
+		if r.Kind == journal.Part {
+			name = partRow(r.Upload, r.Part)
+		}
+		if now, err := in.rowSequence(name); err != nil || now != r.Sequence {
+			return err
+		}
+		reason = "nothing says that the version stands"
+	}
+	in.defect(rowDefect(bodyRow(r.Sequence), r.BucketName, r.Key, loc, reason))
+	return nil
+}
+
+func bodyRow(sequence uint64) RowName { return RowName{Table: Bodies, ID: int64(sequence)} }
 
 // sameRow compares the row that stands with the one that its record makes. What
 // the row remembers of older versions is its own.
@@ -382,6 +413,9 @@ func (in *inspection) partOf(r *journal.Record, loc journal.Location) error {
 		if p.Sequence == r.Sequence {
 			same := p.Size == r.Size && p.Modified == r.Time && p.ETag == r.ETag && sameMeta(p.Meta, metaOf(r))
 			in.settle(partClaim(r.Upload, r.Part), loc, partRow(r.Upload, r.Part), r, same)
+			if !bringsBody(r) {
+				return in.witnessOf(r, loc, true)
+			}
 		}
 		return nil
 	}
@@ -398,8 +432,8 @@ func (in *inspection) partOf(r *journal.Record, loc journal.Location) error {
 	return err
 }
 
-// bodyOf compares a record with the row of the body that it brought. A version
-// that brought none may have a row too, of no bytes, as a witness.
+// bodyOf compares a record with the row of the body that it brought. One that
+// brought none has a witness while it stands.
 func (in *inspection) bodyOf(r *journal.Record, loc journal.Location) error {
 	switch r.Kind {
 	case journal.Put, journal.Complete, journal.Part, journal.Body:
@@ -413,11 +447,11 @@ func (in *inspection) bodyOf(r *journal.Record, loc journal.Location) error {
 	case err != nil || !found:
 		return err
 	}
-	var size int64
+	same := b == index.Witness(r.Sequence)
 	if bringsBody(r) {
-		size = r.Size
+		same = b.Blob == r.Blob && b.BodyLength == r.Size && in.s.liesThere(b, loc)
 	}
-	if b.Blob == r.Blob && b.BodyLength == size && in.s.liesThere(b, loc) {
+	if same {
 		in.agreed(bodyClaim(r.Sequence), r.Sequence, true)
 		return nil
 	}
@@ -429,8 +463,7 @@ func (in *inspection) bodyOf(r *journal.Record, loc journal.Location) error {
 		in.agreed(bodyClaim(r.Sequence), r.Sequence, true)
 		return nil
 	}
-	row := RowName{Table: Bodies, ID: int64(r.Sequence)}
-	in.defect(rowDefect(row, r.BucketName, r.Key, loc, "the row does not say where the body lies"))
+	in.defect(rowDefect(bodyRow(r.Sequence), r.BucketName, r.Key, loc, "the row does not say where the body lies"))
 	return nil
 }
 

@@ -216,6 +216,9 @@ func (in *inspection) bodyRow(b *index.Body, good bool) (RowName, error) {
 	}
 	in.stands(bodyClaim(b.Sequence), b.Sequence, true, row)
 	in.out.Tally.Refs += weigh(b.Sequence) * uint64(b.Refs)
+	if b.Current {
+		in.out.Tally.Refs += weighStanding(b.Sequence)
+	}
 	in.out.Bytes += rowBytesOf(len(b.Blob), 0)
 	return row, nil
 }
@@ -238,14 +241,17 @@ func (in *inspection) content(d Defect, bucket uint64, size int64, meta []byte, 
 		in.out.Tally.Held += weigh(e.Body)
 		total += e.Length
 	}
-	if len(extents) == 0 || extents[0].Body != d.Sequence {
-		if _, found, err := in.x.Body(d.Sequence); err == nil && found {
-			in.out.Tally.Held += weigh(d.Sequence) // a witness, which holds itself
-		}
-	}
 	why, err := in.bodies(extents)
 	if err != nil {
 		return err
+	}
+	if version := d.Row.Table == Objects; version || !ownBody(r.Extents, size) {
+		in.out.Tally.Held += weighStanding(d.Sequence)
+		if why == "" {
+			if why, err = in.unvouched(d.Sequence); err != nil {
+				return err
+			}
+		}
 	}
 	if why == "" && total != size {
 		why = "the extents are not as long as the object"
@@ -259,6 +265,21 @@ func (in *inspection) content(d Defect, bucket uint64, size int64, meta []byte, 
 		in.defect(d)
 	}
 	return err
+}
+
+// weighStanding is the weight of a record that stands.
+func weighStanding(sequence uint64) uint64 { return weigh(^sequence) }
+
+// unvouched says what is wrong when no body says that a record stands.
+func (in *inspection) unvouched(sequence uint64) (why string, err error) {
+	b, found, err := in.x.Body(sequence)
+	switch {
+	case fault.CodeOf(err) == fault.Corrupt:
+		return "the row of its body is damaged", nil
+	case err == nil && (!found || !b.Current):
+		return "nothing says that it stands: a page of the index is an old one", nil
+	}
+	return "", err
 }
 
 // bodies says what is wrong with the rows of some bodies.

@@ -34,17 +34,18 @@ func (s *Store) resolve(bucket, key string) (*entry, []piece, error) {
 // successor finds what took the place of a version whose body is gone. It asks
 // the index, which a batch alters before the row cache.
 func (s *Store) successor(b Bucket, key string, gone *entry) (*entry, error) {
-	row, found, err := s.index.Row(b.ID, key)
+	e, _, err := s.readCurrent(b.ID, key)
 	switch {
 	case err != nil:
 		return nil, err
-	case !found:
+	case e == nil:
 		return nil, noSuchKey(b.Name, key)
-	case row.Sequence == gone.row.Sequence:
+	case e.row.Sequence == gone.row.Sequence:
+		s.RebuildLater()
 		return nil, fault.New("store.Get", fault.Corrupt, b.Name+"/"+key, nil).
 			WithHint("The index does not know where this object's bytes are.")
 	}
-	return newEntry(row)
+	return e, nil
 }
 
 // pieces finds where a version's bytes lie, or nil when a body is not there

@@ -292,7 +292,7 @@ func (s *Store) claimed(id string) bool {
 		return false
 	}
 	body, found, err := s.index.Body(sequence)
-	if err == nil && found && body.Blob != "" && s.footerOf(body.Blob) != nil {
+	if err == nil && found && body.Blob != "" && body.Blob != id && s.footerOf(body.Blob) != nil {
 		return false // the same content was stored again
 	}
 	s.log.Warn("the index lacks the blob of a version that it has, and is made again at the next start", "blob", id)

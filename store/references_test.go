@@ -17,6 +17,8 @@ type bodyState struct {
 	blob         string
 	length, refs int64
 	counted      int64
+	current      bool // the version of its record stands
+	stands       bool // likewise, by the row
 }
 
 // checkReferences compares the references that the index keeps with those that
@@ -28,8 +30,11 @@ func checkReferences(t reporter, s *store.Store) {
 	bodies := readReferences(t, data)
 	named := map[string]bool{}
 	for sequence, b := range bodies {
-		if b.refs != b.counted || b.refs < 1 {
+		if b.refs != b.counted || b.refs < 1 && !b.current {
 			t.Errorf("body %d has %d references, its rows and parts are %d", sequence, b.refs, b.counted)
+		}
+		if b.current != b.stands {
+			t.Errorf("body %d says %v of whether its version stands, which is %v", sequence, b.current, b.stands)
 		}
 		if b.blob != "" {
 			named[b.blob] = true
@@ -65,16 +70,16 @@ func readReferences(t reporter, dir string) map[int64]*bodyState {
 	end := sqlitex.Transaction(db)
 	defer end(&err)
 	bodies := map[int64]*bodyState{}
-	err = sqlitex.Execute(db, `SELECT sequence, body_length, refs, blob FROM bodies`, &sqlitex.ExecOptions{
+	err = sqlitex.Execute(db, `SELECT sequence, body_length, refs, blob, current FROM bodies`, &sqlitex.ExecOptions{
 		ResultFunc: func(row *sqlite.Stmt) error {
-			bodies[row.ColumnInt64(0)] = &bodyState{length: row.ColumnInt64(1), refs: row.ColumnInt64(2), blob: row.ColumnText(3)}
+			bodies[row.ColumnInt64(0)] = &bodyState{length: row.ColumnInt64(1), refs: row.ColumnInt64(2), blob: row.ColumnText(3), current: row.ColumnBool(4)}
 			return nil
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, query := range []string{`SELECT sequence, size, meta FROM objects`, `SELECT sequence, size, meta FROM parts`} {
+	for _, query := range []string{`SELECT sequence, size, meta, 1 FROM objects`, `SELECT sequence, size, meta, 0 FROM parts`} {
 		err = sqlitex.Execute(db, query, &sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
 			countReferences(t, bodies, row)
 			return nil
@@ -95,7 +100,13 @@ func countReferences(t reporter, bodies map[int64]*bodyState, row *sqlite.Stmt) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Extents == nil && size > 0 {
+	own := r.Extents == nil && size > 0
+	if b := bodies[sequence]; b == nil {
+		t.Errorf("nothing says that version %d stands", sequence)
+	} else {
+		b.stands = !own || row.ColumnBool(3)
+	}
+	if own {
 		r.Extents = []journal.Extent{{Body: uint64(sequence), Length: size}}
 	}
 	var total int64

@@ -168,19 +168,35 @@ func (c *rowCache) drop(k rowKey) {
 	}
 }
 
-// lookup finds the current version of a key, or nil.
+// lookup finds the current version of a key, or nil. What the cache has was
+// written by the committer, or stood in the index together with its witness.
 func (s *Store) lookup(bucket uint64, key string) (*entry, error) {
 	e, epoch := s.rows.get(bucket, key)
 	if e != nil {
 		return e, nil
 	}
-	row, found, err := s.index.Row(bucket, key)
-	if err != nil || !found {
-		return nil, err
-	}
-	if e, err = newEntry(row); err != nil {
+	moves := s.rows.moved()
+	e, pieces, err := s.readCurrent(bucket, key)
+	if err != nil || e == nil {
 		return nil, err
 	}
 	s.rows.put(e, epoch)
+	if pieces != nil {
+		s.rows.keep(e, pieces, moves) // behind put, since forget asks those in the cache
+	}
 	return e, nil
+}
+
+// readCurrent reads the current version of a key from the index, or nil, and
+// where its bytes lie when its own record brought them.
+func (s *Store) readCurrent(bucket uint64, key string) (*entry, []piece, error) {
+	row, body, found, err := s.index.Current(bucket, key)
+	if err != nil || !found {
+		return nil, nil, err
+	}
+	e, err := newEntry(row)
+	if err != nil || !ownBody(e.rec.Extents, row.Size) {
+		return e, nil, err
+	}
+	return e, []piece{{e.extents()[0], body}}, nil
 }

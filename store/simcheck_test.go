@@ -232,7 +232,13 @@ func (st *simState) audit(s *store.Store) error {
 		}
 	}
 	named := map[string]bool{}
+	if err := auditWitnesses(t); err != nil {
+		return err
+	}
 	for sequence, b := range t.bodies {
+		if b.Bare() {
+			continue
+		}
 		if b.Refs != counted[sequence] || b.Refs == 0 {
 			return fmt.Errorf("body %d has %d references, counted are %d", sequence, b.Refs, counted[sequence])
 		}
@@ -249,6 +255,30 @@ func (st *simState) audit(s *store.Store) error {
 		if !named[id] && !s.KeepsOrphans() && s.Sweepable(id) {
 			return fmt.Errorf("the blob %s is left over", id)
 		}
+	}
+	return nil
+}
+
+// auditWitnesses holds what says of records that they stand against those that
+// do: all versions, and the parts that brought no bytes.
+func auditWitnesses(t *simTables) error {
+	stand := map[uint64]bool{}
+	for _, r := range t.rows {
+		stand[r.Sequence] = true
+	}
+	for _, p := range t.parts {
+		if b := t.bodies[p.Sequence]; b.Length == 0 {
+			stand[p.Sequence] = true
+		}
+	}
+	for sequence, b := range t.bodies {
+		if b.Current != stand[sequence] {
+			return fmt.Errorf("body %d says %v of whether its version stands", sequence, b.Current)
+		}
+		delete(stand, sequence)
+	}
+	if len(stand) > 0 {
+		return fmt.Errorf("nothing says of these that they stand: %v", slices.Collect(maps.Keys(stand)))
 	}
 	return nil
 }

@@ -74,3 +74,6 @@ func (s *Store) CompactNewest(ctx context.Context) error {
 	}
 	return nil
 }
+
+// OSDisk is the disk of every store but the simulated ones.
+func OSDisk(dir string) (vfs.FS, error) { return vfs.OS(dir) }

@@ -80,12 +80,14 @@ func drawChange(dice *rand.Rand) func(store.ViewTx) string {
 		},
 		func(tx store.ViewTx) string { return code("DeleteRow", tx.DeleteRow(id, key)) },
 		func(tx store.ViewTx) string {
-			return code("PutBody", tx.PutBody(index.Body{Sequence: id, Segment: 1, Offset: n, Blob: key + upload, Refs: 1}))
+			return code("PutBody", tx.PutBody(index.Body{Sequence: id, Segment: 1, Offset: n, Blob: key + upload, Refs: 1, Current: n > 0}))
 		},
 		func(tx store.ViewTx) string {
-			refs, b, err := tx.AddRef(id, n)
+			refs, b, err := tx.AddRef(id, n, n < -1)
 			return code(fmt.Sprint("AddRef", refs, b), err)
 		},
+		func(tx store.ViewTx) string { return code("Witness", tx.PutBody(index.Witness(id))) },
+		func(tx store.ViewTx) string { return code("DropWitness", tx.DropWitness(id)) },
 		func(tx store.ViewTx) string { return code("DeleteBody", tx.DeleteBody(id)) },
 		func(tx store.ViewTx) string {
 			return code("PutUpload", tx.PutUpload(index.Upload{ID: upload, Bucket: id, Key: key, Meta: []byte(key)}))
@@ -101,6 +103,9 @@ func drawChange(dice *rand.Rand) func(store.ViewTx) string {
 		},
 		func(tx store.ViewTx) string {
 			parts, err := tx.Parts(upload, 1, 2)
+			if err != nil {
+				parts = nil
+			}
 			return code(fmt.Sprintf("Parts %+v", parts), err)
 		},
 	}
@@ -126,6 +131,8 @@ func readAll(v store.View) (text string) {
 			key := fmt.Sprint("k", k)
 			row, found, err := v.Row(id, key)
 			say(row, found, err)
+			row, body, found, err := v.Current(id, key)
+			say(row, body, found, fault.CodeOf(err))
 			named, err := v.HasBlob(key + upload)
 			say(named, err)
 		}
@@ -134,7 +141,10 @@ func readAll(v store.View) (text string) {
 		u, found, err := v.Upload(upload)
 		say(u, found, err)
 		parts, err := v.Parts(upload, 0, 10)
-		say(parts, err)
+		if err != nil {
+			parts = nil
+		}
+		say(parts, fault.CodeOf(err))
 		page, err := v.List(index.ListQuery{Bucket: id, Prefix: "k", Max: 2})
 		say(page.Rows, page.Truncated, page.Next, err)
 		uploads, err := v.Uploads(index.UploadQuery{Bucket: id, Max: 10})

@@ -149,6 +149,15 @@ func (r simReads) Row(bucket uint64, key string) (index.Row, bool, error) {
 	return row, ok, nil
 }
 
+func (r simReads) Current(bucket uint64, key string) (index.Row, index.Body, bool, error) {
+	row, ok := r.now().rows[simKey{bucket, key}]
+	b := r.now().bodies[row.Sequence]
+	if ok && !b.Current {
+		return index.Row{}, index.Body{}, false, simFault("Current", fault.Corrupt, row.Sequence)
+	}
+	return row, b, ok, nil
+}
+
 func (r simReads) Body(sequence uint64) (index.Body, bool, error) {
 	b, ok := r.now().bodies[sequence]
 	return b, ok, nil
@@ -190,7 +199,13 @@ func (r simReads) Parts(upload string, after, limit int) ([]index.Part, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b index.Part) int { return cmp.Compare(a.Number, b.Number) })
-	return out[:min(len(out), limit)], nil
+	out = out[:min(len(out), limit)]
+	for _, p := range out {
+		if _, ok := r.now().bodies[p.Sequence]; !ok {
+			return nil, simFault("Parts", fault.Corrupt, p.Sequence)
+		}
+	}
+	return out, nil
 }
 
 func (r simReads) Segments() ([]uint64, error) {

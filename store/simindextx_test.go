@@ -80,67 +80,108 @@ func (tx *simTx) AddBucket(id uint64, objects, bytes, uploads int64) error {
 }
 
 func (tx *simTx) PutRow(r index.Row) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	tx.t.rows[simKey{r.Bucket, r.Key}] = r
 	return tx.err
 }
 
 func (tx *simTx) DeleteRow(bucket uint64, key string) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	delete(tx.t.rows, simKey{bucket, key})
 	return tx.err
 }
 
 func (tx *simTx) PutBody(b index.Body) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	tx.t.bodies[b.Sequence] = b
 	return tx.err
 }
 
-func (tx *simTx) AddRef(sequence uint64, delta int64) (int64, index.Body, error) {
+func (tx *simTx) AddRef(sequence uint64, delta int64, ends bool) (int64, index.Body, error) {
 	b, ok := tx.t.bodies[sequence]
-	if !ok || b.Refs+delta < 0 {
+	if !ok || b.Refs+delta < 0 || ends && !b.Current {
 		return 0, index.Body{}, tx.fail("AddRef", fault.Corrupt, sequence)
 	}
 	b.Refs += delta
+	b.Current = b.Current && !ends
 	return b.Refs, b, tx.PutBody(b)
 }
 
 func (tx *simTx) DeleteBody(sequence uint64) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	delete(tx.t.bodies, sequence)
 	return tx.err
 }
 
+func (tx *simTx) DropWitness(sequence uint64) error {
+	if tx.err != nil {
+		return tx.err
+	}
+	if b, ok := tx.t.bodies[sequence]; !ok || b.Refs != 0 || !b.Current {
+		return tx.fail("DropWitness", fault.Corrupt, sequence)
+	}
+	return tx.DeleteBody(sequence)
+}
+
 func (tx *simTx) PutUpload(u index.Upload) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	tx.t.uploads[u.ID] = u
 	return tx.err
 }
 
 func (tx *simTx) DeleteUpload(id string) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	delete(tx.t.uploads, id)
 	return tx.DeleteParts(id)
 }
 
 func (tx *simTx) PutPart(p index.Part) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	tx.t.parts[simPart{p.Upload, p.Number}] = p
 	return tx.err
 }
 
 func (tx *simTx) DeleteParts(upload string) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	maps.DeleteFunc(tx.t.parts, func(k simPart, _ index.Part) bool { return k.upload == upload })
 	return tx.err
 }
 
 func (tx *simTx) AddSegment(number uint64) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	tx.t.segments[number] = true
 	return tx.err
 }
 
 func (tx *simTx) DropSegment(number uint64) error {
+	if tx.err != nil {
+		return tx.err
+	}
 	delete(tx.t.segments, number)
 	return tx.err
 }
 
 func (tx *simTx) MoveBody(sequence, segment uint64, offset, length, bodyOffset int64) (bool, error) {
 	b, ok := tx.t.bodies[sequence]
-	if !ok {
+	if !ok || b.Bare() {
 		return false, tx.err
 	}
 	b.Segment, b.Offset, b.Length, b.BodyOffset = segment, offset, length, bodyOffset
@@ -151,7 +192,7 @@ func (tx *simTx) MoveBody(sequence, segment uint64, offset, length, bodyOffset i
 func (tx *simTx) Unreferenced(limit int) ([]uint64, error) {
 	var out []uint64
 	for _, b := range tx.t.bodies {
-		if b.Refs == 0 {
+		if b.Refs == 0 && !b.Current {
 			out = append(out, b.Sequence)
 		}
 	}

@@ -40,11 +40,12 @@ func (s *Store) trustIndex(ctx context.Context) error {
 	return nil
 }
 
-// references are those that the row of a version or part has.
-func references(meta []byte, sequence uint64, size int64) (int64, error) {
+// references are those that the row of a version or part has, see
+// index.References.
+func references(meta []byte, sequence uint64, size int64) (refs int64, own bool, err error) {
 	r, err := decodeMeta(meta)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return int64(len(extentsOf(r.Extents, sequence, size))), nil
+	return int64(len(extentsOf(r.Extents, sequence, size))), ownBody(r.Extents, size), nil
 }

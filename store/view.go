@@ -22,6 +22,7 @@ type view interface {
 	Close() error
 
 	Row(bucket uint64, key string) (index.Row, bool, error)
+	Current(bucket uint64, key string) (index.Row, index.Body, bool, error)
 	Body(sequence uint64) (index.Body, bool, error)
 	Bodies(after uint64, max int) ([]index.Body, error)
 	Segments() ([]uint64, error)
@@ -43,8 +44,9 @@ type viewTx interface {
 	PutRow(index.Row) error
 	DeleteRow(bucket uint64, key string) error
 	PutBody(index.Body) error
-	AddRef(sequence uint64, delta int64) (int64, index.Body, error)
+	AddRef(sequence uint64, delta int64, ends bool) (int64, index.Body, error)
 	DeleteBody(sequence uint64) error
+	DropWitness(sequence uint64) error
 	MoveBody(sequence, segment uint64, offset, length, bodyOffset int64) (bool, error)
 	Unreferenced(max int) ([]uint64, error)
 	AddSegment(number uint64) error

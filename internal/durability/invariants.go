@@ -37,7 +37,7 @@ func writing() []invariant {
 		{"D4", "During an overwrite the old or the new version is readable; a crash or a failed put takes neither.", []string{
 			"e2e.TestPowerCut", "store.TestReadersNeverMissAnOverwrittenObject", "store.TestRefusedPutsStoreNothing", "store.TestEveryFault"}},
 		{"D5", "What was deleted stays deleted, after crash, replay, compaction, a lost or old index, and steps of the clock.", []string{
-			"e2e.TestKillAndRebuild", "e2e.TestKillDuringCompaction", "store.TestSim", "store.TestSegmentsMayBeCompactedInAnyOrder", "store.TestACompactionMayBeCutOffAnywhere"}},
+			"e2e.TestKillAndRebuild", "e2e.TestKillDuringCompaction", "e2e.TestCrashDuringSwap", "store.TestSim", "store.TestSegmentsMayBeCompactedInAnyOrder", "store.TestACompactionMayBeCutOffAnywhere"}},
 		{"D6", "What is listed can be read, what was acknowledged is listed, and every writer reads what it wrote.", []string{
 			"e2e.TestKill", "store.TestReadYourWrites", "store.TestAgainstTheModel"}},
 		{"D7", "An upload in parts is completed once and wholly, mixes with no other, is freed by its abort, and outlives restarts.", []string{
@@ -71,7 +71,7 @@ func running() []invariant {
 		{"D17", "Order comes from sequence numbers: a wrong clock loses nothing and expires nothing early.", []string{
 			"store.TestClocksOrderNothing", "store.TestOldUploadsExpire"}},
 		{"D18", "A crash in the middle of a change of format leaves the old format or the new one.", []string{
-			"store/index.TestFormats", "auth.TestSchemaOfTheFirstRelease"}},
+			"e2e.TestCrashDuringMigration", "store/index.TestFormats", "auth.TestSchemaOfTheFirstRelease"}},
 		{"D19", "Memory is bounded for each connection, and no operation needs memory in proportion to objects or parts.", []string{
 			"store/index.TestListBoundsMemory", "store.TestLargeRowsDoNotFillTheCache", "e2e.TestLargeObject", "e2e.TestScale"}},
 		{"D20", "A start after a crash takes time in proportion to what was in flight.", []string{

@@ -25,7 +25,7 @@ func benchRow(i int) index.Row {
 func benchBody(i int) index.Body {
 	return index.Body{
 		Sequence: uint64(i + 10), Segment: 7, Offset: int64(i) * 4608, Length: 4608,
-		BodyOffset: 512, BodyLength: 4096, Refs: 1,
+		BodyOffset: 512, BodyLength: 4096, Refs: 1, Current: true,
 	}
 }
 
@@ -142,7 +142,7 @@ func replaceOne(tx *index.Tx, i int) error {
 	if _, _, err := tx.Row(2, benchKey(i)); err != nil {
 		return err
 	}
-	if left, _, err := tx.AddRef(uint64(i+10), -1); left != 0 || err != nil {
+	if left, _, err := tx.AddRef(uint64(i+10), -1, true); left != 0 || err != nil {
 		return fmt.Errorf("%d left, %w", left, err)
 	}
 	if err := tx.DeleteBody(uint64(i + 10)); err != nil {

@@ -214,7 +214,7 @@ func TestBothSidesAgree(t *testing.T) {
 	if !found || err != nil || row.Size != size {
 		t.Errorf("%+v, %v, %v; database/sql read %d", row, found, err, size)
 	}
-	if ours, err := x.Pragma(false, "user_version"); err != nil || ours != "2" {
+	if ours, err := x.Pragma(false, "user_version"); err != nil || ours != "3" {
 		t.Error(ours, err)
 	}
 	t.Log("SQLite", version)

@@ -14,7 +14,7 @@ import (
 )
 
 // newestFormat is the number of the last migration.
-const newestFormat = 2
+const newestFormat = 3
 
 // TestFormats opens a database of every format there has been and expects its
 // rows back. testdata/format-N.sql was written by the Larder whose newest

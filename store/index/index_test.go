@@ -58,7 +58,7 @@ func begin(tb testing.TB, x *index.Index) *index.Tx {
 // The things that the tests store: one of each kind.
 var (
 	someRow    = index.Row{Bucket: 1, Key: "k\x00\xff", Sequence: 5, Size: 10, Modified: -3, ETag: "etag", Meta: []byte("meta")}
-	someBody   = index.Body{Sequence: 5, Segment: 2, Offset: 64, Length: 512, BodyOffset: 200, BodyLength: 10, Refs: 1}
+	someBody   = index.Body{Sequence: 5, Segment: 2, Offset: 64, Length: 512, BodyOffset: 200, BodyLength: 10, Refs: 1, Current: true}
 	someBlob   = index.Body{Sequence: 6, Segment: 2, Offset: 576, Length: 256, Blob: "00112233445566778899aabbccddeeff", Refs: 2}
 	someBucket = index.Bucket{ID: 1, Name: "first", Created: 7, Objects: 1, Bytes: 10, Uploads: 1, Meta: []byte("b")}
 	someUpload = index.Upload{ID: "u1", Bucket: 1, Key: "big", Created: 8, Sequence: 4, Meta: []byte("u")}
@@ -180,10 +180,14 @@ func TestParts(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "index.db"))
 	tx := begin(t, x)
 	for n := 1; n <= 10_000; n++ {
-		must(t, tx.PutPart(index.Part{Upload: "u", Number: n}))
+		must(t, tx.PutPart(index.Part{Upload: "u", Number: n, Sequence: uint64(n)}))
+		must(t, tx.PutBody(index.Witness(uint64(n))))
 	}
 	must(t, tx.PutPart(index.Part{Upload: "v", Number: 1}))
 	must(t, tx.Commit())
+	if _, err := x.Parts("v", 0, 1); fault.CodeOf(err) != fault.Corrupt {
+		t.Errorf("a part without a body: %v", err)
+	}
 	for _, c := range []struct{ after, max, first, count int }{
 		{0, 3, 1, 3}, {9_998, 10, 9_999, 2}, {0, 20_000, 1, 10_000}, {0, 1000, 1, 1000}, {10_000, 5, 0, 0}, {0, 0, 0, 0}, {0, -1, 0, 0},
 	} {
@@ -311,7 +315,7 @@ func TestPragmas(t *testing.T) {
 	for name, want := range map[string][2]string{ // of the writer, of a reader
 		"journal_mode": {"wal", "wal"}, "synchronous": {"1", "1"}, "wal_autocheckpoint": {"0", "0"},
 		"foreign_keys": {"1", "1"}, "mmap_size": {"0", "0"}, "query_only": {"0", "1"},
-		"cell_size_check": {"1", "1"}, "application_id": {"1282565234", "1282565234"}, "user_version": {"2", "2"},
+		"cell_size_check": {"1", "1"}, "application_id": {"1282565234", "1282565234"}, "user_version": {"3", "3"},
 	} {
 		for i, writer := range []bool{true, false} {
 			got, err := x.Pragma(writer, name)

@@ -72,10 +72,10 @@ func (i *Inspector) Objects(bucket int64, key string, max int) ([]Checked[Row], 
 
 // Bodies returns up to max bodies with sequences above after, in order.
 func (i *Inspector) Bodies(after int64, max int) ([]Checked[Body], error) {
-	return walkTable(i, `SELECT segment, offset, length, body_offset, body_length, refs, blob, sum, sequence
+	return walkTable(i, `SELECT segment, offset, length, body_offset, body_length, refs, blob, sum, current, sequence
 		FROM bodies WHERE sequence > ?2 ORDER BY sequence LIMIT ?1`, max,
 		func(s *sqlite.Stmt) { s.BindInt64(2, after) },
-		func(s *sqlite.Stmt) (Body, error) { return i.c.decodeBody(s, uint64(s.ColumnInt64(8))) },
+		func(s *sqlite.Stmt) (Body, error) { return i.c.decodeBody(s, uint64(s.ColumnInt64(9))) },
 		func(b *Body) (bool, error) {
 			if b.Blob == "" {
 				return true, nil

@@ -163,6 +163,11 @@ func (c *conn) migrateTo(format int, script string, store [16]byte) error {
 			return err
 		}
 	}
+	if format == witnessFormat {
+		if err := c.fillWitnesses(); err != nil {
+			return err
+		}
+	}
 	st.format = format
 	s, err := c.db.Prepare(queries()[putState])
 	if err != nil {

@@ -88,11 +88,17 @@ func (c *conn) decodeRow(s *sqlite.Stmt, col int, bucket uint64, key string) (Ro
 }
 
 func (c *conn) decodeBody(s *sqlite.Stmt, sequence uint64) (Body, error) {
+	return c.decodeBodyAt(s, 0, sequence)
+}
+
+// decodeBodyAt reads the columns from segment on, which begin at column col.
+func (c *conn) decodeBodyAt(s *sqlite.Stmt, col int, sequence uint64) (Body, error) {
 	b := Body{
-		Sequence: sequence, Segment: uint64(s.ColumnInt64(0)), Offset: s.ColumnInt64(1), Length: s.ColumnInt64(2),
-		BodyOffset: s.ColumnInt64(3), BodyLength: s.ColumnInt64(4), Refs: s.ColumnInt64(5), Blob: s.ColumnText(6),
+		Sequence: sequence, Segment: uint64(s.ColumnInt64(col)), Offset: s.ColumnInt64(col + 1), Length: s.ColumnInt64(col + 2),
+		BodyOffset: s.ColumnInt64(col + 3), BodyLength: s.ColumnInt64(col + 4), Refs: s.ColumnInt64(col + 5),
+		Blob: s.ColumnText(col + 6), Current: s.ColumnInt64(col+8) != 0,
 	}
-	return b, check(s.ColumnInt64(7), c.sums.body(&b))
+	return b, check(s.ColumnInt64(col+7), c.sums.body(&b))
 }
 
 func (c *conn) decodeBucket(s *sqlite.Stmt) (Bucket, error) {
@@ -175,7 +181,9 @@ func (c *conn) part(upload string, number int) (Part, bool, error) {
 	})
 }
 
-// parts appends up to max parts with numbers above after, by runs of maxRun.
+// parts appends up to max parts with numbers above after, by runs of maxRun. A
+// part stands only with the body that its record brought, or with its witness:
+// those go when it is replaced, and lie on other pages.
 func (c *conn) parts(upload string, after, max int) ([]Part, error) {
 	var out []Part
 	max = min(max, maxParts+1) // one more than there can be, for those who look whether there is more
@@ -195,6 +203,12 @@ func (c *conn) scanParts(out *[]Part, upload string, after, limit int) (int, err
 	s.BindText(1, upload)
 	s.BindInt64(2, int64(after))
 	s.BindInt64(3, int64(limit))
-	decode := func(s *sqlite.Stmt) (Part, error) { return c.decodePart(s, upload) }
+	decode := func(s *sqlite.Stmt) (Part, error) {
+		p, err := c.decodePart(s, upload)
+		if err == nil && s.ColumnInt64(7) == 0 {
+			err = errWitness
+		}
+		return p, err
+	}
 	return each("index.Parts", s, decode, func(p Part) { *out = append(*out, p) })
 }

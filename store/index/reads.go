@@ -77,7 +77,8 @@ func (x *Index) Part(upload string, number int) (Part, bool, error) {
 }
 
 // Parts returns up to max parts of an upload with numbers above after, in
-// ascending order; never more than 10,001.
+// ascending order; never more than 10,001. It is fault.Corrupt when one of them
+// was replaced by another.
 func (x *Index) Parts(upload string, after, max int) ([]Part, error) {
 	return with(x, "index.Parts", func(c *conn) ([]Part, error) { return c.parts(upload, after, max) })
 }

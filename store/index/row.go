@@ -12,8 +12,9 @@ type Row struct {
 	Meta     []byte
 }
 
-// Body says where the bytes that a record brought lie, and how many rows and
-// parts refer to them.
+// Body says where the bytes that a record brought lie, how many rows and parts
+// refer to them, and whether the record's own version stands. A version or part
+// that brought no bytes has one as long as it stands: see Witness.
 type Body struct {
 	Sequence   uint64 // of the record that brought the body; the body's name
 	Segment    uint64
@@ -23,6 +24,7 @@ type Body struct {
 	BodyLength int64
 	Blob       string // id of the blob file, "" for a body inside its record
 	Refs       int64
+	Current    bool // the version that the record made stands under its key
 }
 
 // Bucket is a bucket with its counters, which the writer keeps up to date and

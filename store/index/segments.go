@@ -72,11 +72,11 @@ func (t *Tx) DropSegment(number uint64) error {
 }
 
 // MoveBody changes where the record with a body lies, and tells whether the
-// body is known.
+// body is known. A witness has no place.
 func (t *Tx) MoveBody(sequence, segment uint64, offset, length, bodyOffset int64) (bool, error) {
 	const op = "index.MoveBody"
 	b, found, err := t.Body(sequence)
-	if err != nil || !found {
+	if err != nil || !found || b.Bare() {
 		return false, t.fail(op, strconv.FormatUint(sequence, 10), err)
 	}
 	b.Segment, b.Offset, b.Length, b.BodyOffset = segment, offset, length, bodyOffset
@@ -106,7 +106,7 @@ func (x *Index) Bodies(after uint64, max int) ([]Body, error) {
 		s := c.use(scanBodies)
 		s.BindInt64(1, int64(after))
 		s.BindInt64(2, int64(min(max, maxRun)))
-		decode := func(s *sqlite.Stmt) (Body, error) { return c.decodeBody(s, uint64(s.ColumnInt64(8))) }
+		decode := func(s *sqlite.Stmt) (Body, error) { return c.decodeBody(s, uint64(s.ColumnInt64(9))) }
 		_, err = each(op, s, decode, func(b Body) { out = append(out, b) })
 		return out, err
 	})

@@ -62,10 +62,11 @@ func TestUnreferencedBodiesAreFound(t *testing.T) {
 	for i := range uint64(20) {
 		must(t, tx.PutBody(index.Body{Sequence: i + 1, Segment: 1, Refs: int64(i % 4)}))
 	}
-	_, _, err := tx.AddRef(2, -1)
+	_, _, err := tx.AddRef(2, -1, false)
 	must(t, err)
-	_, _, err = tx.AddRef(5, 1)
+	_, _, err = tx.AddRef(5, 1, false)
 	must(t, err)
+	must(t, tx.PutBody(index.Witness(10))) // stands without
 	got, err := tx.Unreferenced(4)
 	must(t, err)
 	if want := []uint64{1, 2, 9, 13}; !slices.Equal(got, want) {

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 
 	"larder/fault"
 
@@ -10,13 +11,25 @@ import (
 )
 
 // References tells how many bodies the row of a version or part refers to, one
-// for each extent.
-type References func(meta []byte, sequence uint64, size int64) (int64, error)
+// for each extent, and whether the one is the body that its own record brought.
+type References func(meta []byte, sequence uint64, size int64) (refs int64, own bool, err error)
 
-// audit adds references up on both sides.
+// audit adds references up on both sides, and what says of records that they
+// stand, each with a weight of its own.
 type audit struct {
-	of          References
-	wanted, had int64
+	of             References
+	wanted, had    int64
+	stand, vouched uint64
+	blobs, listed  uint64 // blobs that bodies name, and those that the way by blob finds
+}
+
+// weight spreads a sequence over 64 bits (the finalizer of splitmix64), so that
+// sums of them tell which went in.
+func weight(n uint64) uint64 {
+	n += 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
 }
 
 // Sound reads every row in one transaction and holds them against one another:
@@ -48,7 +61,7 @@ func (v *verifier) sound() error {
 	if err := v.script("BEGIN"); err != nil {
 		return err
 	}
-	for _, table := range []func() error{v.allObjects, v.allBodies, v.allUploads, v.allParts, v.allBuckets} {
+	for _, table := range []func() error{v.allObjects, v.allBodies, v.allUploads, v.allParts, v.allBuckets, v.listedBlobs} {
 		if err := table(); err != nil {
 			return err
 		}
@@ -56,22 +69,56 @@ func (v *verifier) sound() error {
 	if a := v.audit; a.wanted != a.had {
 		return corrupt("index.Sound", "", fmt.Errorf("rows refer to bodies %d times, the bodies count %d", a.wanted, a.had))
 	}
+	if v.audit.blobs != v.audit.listed {
+		return corrupt("index.Sound", "", errBlobs)
+	}
+	if v.audit.stand != v.audit.vouched {
+		return corrupt("index.Sound", "", errVouched)
+	}
 	return nil
 }
 
 // refer counts the references of a version or part.
-func (v *verifier) refer(meta []byte, sequence uint64, size int64) error {
+func (v *verifier) refer(meta []byte, sequence uint64, size int64, version bool) error {
 	if v.audit == nil {
 		return nil
 	}
-	n, err := v.audit.of(meta, sequence, size)
+	n, own, err := v.audit.of(meta, sequence, size)
 	v.audit.wanted += n
+	if version || !own {
+		v.audit.stand += weight(sequence)
+	}
 	return err
 }
 
-// counted takes the references that a body counts.
-func (v *verifier) counted(refs int64) {
-	if v.audit != nil {
-		v.audit.had += refs
+// counted takes what a body says.
+func (v *verifier) counted(b *Body) {
+	if v.audit == nil {
+		return
 	}
+	v.audit.had += b.Refs
+	if b.Blob != "" {
+		v.audit.blobs += weighBlob(b.Sequence, b.Blob)
+	}
+	if b.Current {
+		v.audit.vouched += weight(b.Sequence)
+	}
+}
+
+// listedBlobs goes by the index that HasBlob asks, whose pages may be old ones
+// too.
+func (v *verifier) listedBlobs() error {
+	s, _, err := v.db.PrepareTransient(`SELECT sequence, blob FROM bodies INDEXED BY bodies_blob WHERE blob IS NOT NULL`)
+	if err != nil {
+		return err
+	}
+	defer s.Finalize()
+	_, err = each("index.Sound", s, func(s *sqlite.Stmt) (uint64, error) {
+		return weighBlob(uint64(s.ColumnInt64(0)), s.ColumnText(1)), nil
+	}, func(weight uint64) { v.audit.listed += weight })
+	return err
+}
+
+func weighBlob(sequence uint64, blob string) uint64 {
+	return weight(sequence ^ uint64(crc32.ChecksumIEEE([]byte(blob)))<<32)
 }

@@ -50,9 +50,13 @@ func (d *digest) row(r *Row) int64 {
 }
 
 func (d *digest) body(b *Body) int64 {
-	return d.start('b').number(b.Sequence).number(b.Segment).number(uint64(b.Offset)).
+	d.start('b').number(b.Sequence).number(b.Segment).number(uint64(b.Offset)).
 		number(uint64(b.Length)).number(uint64(b.BodyOffset)).number(uint64(b.BodyLength)).
-		number(uint64(b.Refs)).text(b.Blob).sum()
+		number(uint64(b.Refs)).text(b.Blob)
+	if b.Current { // a row from before there was this column keeps its checksum
+		d.number(1)
+	}
+	return d.sum()
 }
 
 func (d *digest) bucket(b *Bucket) int64 {

@@ -97,6 +97,10 @@ func (t *Tx) PutBody(b Body) error {
 	if err != nil {
 		return err
 	}
+	return t.fail(op, strconv.FormatUint(b.Sequence, 10), t.c.putBody(s, &b))
+}
+
+func (c *conn) putBody(s *sqlite.Stmt, b *Body) error {
 	s.BindInt64(1, int64(b.Sequence))
 	s.BindInt64(2, int64(b.Segment))
 	s.BindInt64(3, b.Offset)
@@ -109,15 +113,17 @@ func (t *Tx) PutBody(b Body) error {
 	} else {
 		s.BindText(8, b.Blob)
 	}
-	s.BindInt64(9, t.c.sums.body(&b))
-	return t.fail(op, strconv.FormatUint(b.Sequence, 10), exec(s))
+	s.BindInt64(9, c.sums.body(b))
+	s.BindBool(10, b.Current)
+	return exec(s)
 }
 
 // AddRef changes how many rows and parts refer to a body, and returns how many
 // do now and the body with that number. The body stays at 0: it is the
-// caller's to delete. It is fault.Corrupt when the body is missing or the
-// number falls below 0, since then index and journal do not fit.
-func (t *Tx) AddRef(sequence uint64, delta int64) (int64, Body, error) {
+// caller's to delete. With ends set the version of the body's own record stands no
+// longer. It is fault.Corrupt when the body is missing, the number falls below 0
+// or that version did not stand, since then index and journal do not fit.
+func (t *Tx) AddRef(sequence uint64, delta int64, ends bool) (int64, Body, error) {
 	const op = "index.AddRef"
 	name := strconv.FormatUint(sequence, 10)
 	b, found, err := t.Body(sequence)
@@ -128,8 +134,11 @@ func (t *Tx) AddRef(sequence uint64, delta int64) (int64, Body, error) {
 		return 0, Body{}, t.fail(op, name, corrupt(op, name, errMissing))
 	case b.Refs+delta < 0:
 		return 0, Body{}, t.fail(op, name, corrupt(op, name, errNegative))
+	case ends && !b.Current:
+		return 0, Body{}, t.fail(op, name, corrupt(op, name, errWitness))
 	}
 	b.Refs += delta
+	b.Current = b.Current && !ends
 	return b.Refs, b, t.PutBody(b)
 }
 

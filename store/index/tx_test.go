@@ -70,13 +70,13 @@ func TestAddRef(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "index.db"))
 	tx := begin(t, x)
 	putSome(t, tx)
-	left, body, err := tx.AddRef(6, 3)
+	left, body, err := tx.AddRef(6, 3, false)
 	want := someBlob
 	want.Refs = 5
 	if left != 5 || err != nil || !reflect.DeepEqual(body, want) {
 		t.Errorf("%d, %+v, %v", left, body, err)
 	}
-	left, body, err = tx.AddRef(6, -5)
+	left, body, err = tx.AddRef(6, -5, false)
 	if left != 0 || err != nil || body.Blob != want.Blob {
 		t.Errorf("%d, %+v, %v", left, body, err)
 	}
@@ -94,8 +94,11 @@ func TestFailurePoisons(t *testing.T) {
 		code fault.Code
 		do   func(tx *index.Tx) error
 	}{
-		{"reference to nothing", fault.Corrupt, func(tx *index.Tx) error { _, _, err := tx.AddRef(99, 1); return err }},
-		{"references below 0", fault.Corrupt, func(tx *index.Tx) error { _, _, err := tx.AddRef(6, -3); return err }},
+		{"reference to nothing", fault.Corrupt, func(tx *index.Tx) error { _, _, err := tx.AddRef(99, 1, false); return err }},
+		{"references below 0", fault.Corrupt, func(tx *index.Tx) error { _, _, err := tx.AddRef(6, -3, false); return err }},
+		{"end of a version that does not stand", fault.Corrupt, func(tx *index.Tx) error { _, _, err := tx.AddRef(6, -1, true); return err }},
+		{"witness that is not there", fault.Corrupt, func(tx *index.Tx) error { return tx.DropWitness(99) }},
+		{"witness with bytes", fault.Corrupt, func(tx *index.Tx) error { return tx.DropWitness(5) }},
 		{"counter below 0", fault.Corrupt, func(tx *index.Tx) error { return tx.AddBucket(1, 0, -11, 0) }},
 		{"counter of nothing", fault.NoSuchBucket, func(tx *index.Tx) error { return tx.AddBucket(99, 1, 1, 0) }},
 		{"bucket's name taken", fault.BucketExists, func(tx *index.Tx) error {

@@ -95,7 +95,7 @@ func (v *verifier) allObjects() error {
 			n := v.counts[r.Bucket]
 			v.counts[r.Bucket] = counts{n.objects + 1, n.bytes + r.Size, n.uploads}
 			if err == nil {
-				err = v.refer(r.Meta, r.Sequence, r.Size)
+				err = v.refer(r.Meta, r.Sequence, r.Size, true)
 			}
 			return none, err
 		})
@@ -103,13 +103,13 @@ func (v *verifier) allObjects() error {
 
 func (v *verifier) allBodies() error {
 	sequence := int64(lowest)
-	return v.pages(`SELECT segment, offset, length, body_offset, body_length, refs, blob, sum, sequence
+	return v.pages(`SELECT segment, offset, length, body_offset, body_length, refs, blob, sum, current, sequence
 		FROM bodies WHERE sequence > ?1 ORDER BY sequence`,
 		func(s *sqlite.Stmt) { s.BindInt64(1, sequence) },
 		func(s *sqlite.Stmt) (none struct{}, err error) {
-			sequence = s.ColumnInt64(8)
+			sequence = s.ColumnInt64(9)
 			b, err := v.decodeBody(s, uint64(sequence))
-			v.counted(b.Refs)
+			v.counted(&b)
 			return none, err
 		})
 }
@@ -144,7 +144,7 @@ func (v *verifier) allParts() error {
 			upload, number = s.ColumnText(7), s.ColumnInt64(0)
 			p, err := v.decodePart(s, upload)
 			if err == nil {
-				err = v.refer(p.Meta, p.Sequence, p.Size)
+				err = v.refer(p.Meta, p.Sequence, p.Size, false)
 			}
 			return none, err
 		})

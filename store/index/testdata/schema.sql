@@ -1,5 +1,5 @@
 CREATE INDEX bodies_blob ON bodies (blob) WHERE blob IS NOT NULL;
-CREATE INDEX bodies_unreferenced ON bodies (sequence) WHERE refs = 0;
+CREATE INDEX bodies_unreferenced ON bodies (sequence) WHERE refs = 0 AND current = 0;
 CREATE UNIQUE INDEX uploads_id ON uploads (id);
 CREATE TABLE bodies (
 	sequence    INTEGER PRIMARY KEY,
@@ -11,7 +11,7 @@ CREATE TABLE bodies (
 	refs        INTEGER NOT NULL,
 	blob        TEXT, -- NULL: the body stands in its record
 	sum         INTEGER NOT NULL
-) STRICT;
+, current INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE buckets (
 	id      INTEGER PRIMARY KEY,
 	name    TEXT    NOT NULL UNIQUE,
