@@ -25,14 +25,23 @@ type crashes struct {
 	reads   int64         // by readers during the writing
 	looked  int64         // keys read after a crash
 	slowest time.Duration // from exec to ready after a crash
+	began   time.Time
+	told    int // how many times progressEvery crashes were told of
 }
+
+// progressEvery is after how many crashes a long run says how far it is.
+const progressEvery = 100
 
 // newCrashes serves with small segments, so that a short run sees many of them.
 func newCrashes(t *testing.T, how setup) *crashes {
 	t.Helper()
 	how.env = append([]string{"LARDER_SEGMENT_SIZE=1048576"}, how.env...)
+	// A port that the system chooses must not be that of a server which was just
+	// killed, of another run beside this one.
+	how.args = append(slices.Clone(how.args), "--native", "127.0.0.2:0")
 	s := serve(t, how)
-	x := &crashes{t: t, s: s, c: s.client(), book: newLedger()}
+	x := &crashes{t: t, s: s, c: s.client(), book: newLedger(), began: time.Now()}
+	t.Cleanup(x.failed)
 	x.c.must(http.StatusOK, http.MethodPut, "/"+crashBucket, nil)
 	x.keeper = newKeeper(s)
 	s.stop()
@@ -47,6 +56,10 @@ func (x *crashes) restart() {
 	x.deaths++
 	x.slowest = max(x.slowest, x.s.restart())
 	x.keeper.verify()
+	if x.deaths/progressEvery > x.told {
+		x.told = x.deaths / progressEvery
+		x.t.Logf("%d crashes in %.0f s so far, %d changes acknowledged", x.deaths, time.Since(x.began).Seconds(), x.book.promised()+x.keeper.acks)
+	}
 	if x.deaths%10 == 0 {
 		x.verifyAll()
 		return
@@ -65,6 +78,14 @@ func (x *crashes) look(names []string) {
 	verifyNames(x.t, x.c, x.book, names)
 	if x.t.Failed() {
 		x.t.FailNow()
+	}
+}
+
+// failed leaves the figures of a run that failed, which is no reason to hide how
+// far it came.
+func (x *crashes) failed() {
+	if x.t.Failed() {
+		note(x.t, map[string]any{"crashes_until_it_failed": x.deaths, "seed": fmt.Sprint(runSeed), "failed": 1})
 	}
 }
 

@@ -74,6 +74,12 @@ func killAgain(t *testing.T, rounds int, between func(x *crashes)) *crashes {
 // die lets a crowd, and the keeper beside it, work for a while and then ends the server.
 func (x *crashes) die(how crowdOf, after time.Duration, end func()) {
 	x.t.Helper()
+	x.dieAt(how, func() { time.Sleep(after) }, end) // the random moment is the test
+}
+
+// dieAt is die at the moment at which await returns.
+func (x *crashes) dieAt(how crowdOf, await, end func()) {
+	x.t.Helper()
 	crowd := startCrowd(x.c, x.book, how)
 	kept := make(chan struct{})
 	go func() {
@@ -82,7 +88,7 @@ func (x *crashes) die(how crowdOf, after time.Duration, end func()) {
 			x.keeper.run()
 		}
 	}()
-	time.Sleep(after) // the random moment is the test
+	await()
 	end()
 	crowd.wait()
 	<-kept
