@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +28,9 @@ func TestFullDisk(t *testing.T) {
 
 	// From outside and to the last byte, first in the middle of an upload.
 	empty := fullDuringUpload(t, s, c, book, d)
+	if status, text := (&faulted{t: t, s: s}).health(); status != http.StatusOK || !strings.Contains(text, "The disk is full") {
+		t.Errorf("/readyz on a full disk says %d %s", status, text)
+	}
 	if n := fillUntilRefused(t, c, book, "inline", 100_000); n > 0 {
 		t.Logf("%d objects of 100 kB fitted into the journal after another program had filled the disk", n)
 	}
@@ -39,6 +43,9 @@ func TestFullDisk(t *testing.T) {
 	verify(t, c, book)
 	worksAgain(t, c, book, "after the restart", 1<<20)
 	verify(t, c, book)
+	if begun, failed := s.log.count("puts are refused"), s.log.count("level=ERROR msg=\"s3 request\""); begun == 0 || begun > 8 || failed > 0 {
+		t.Errorf("the log says %d times that the disk is full, and %d times that a request failed", begun, failed)
+	}
 }
 
 // fullDuringUpload lets another program fill the disk while a body is on its

@@ -294,7 +294,11 @@ func (c *call) serverFailed() bool {
 	if c.status < 300 { // an answer that had begun
 		return errors.As(c.err, &f) && f.Code != fault.Canceled && f.Code != fault.Denied
 	}
-	return c.status >= 500 && c.status != http.StatusServiceUnavailable && c.status != http.StatusNotImplemented
+	switch c.status {
+	case http.StatusServiceUnavailable, http.StatusNotImplemented, http.StatusInsufficientStorage: // states, which the log has once
+		return false
+	}
+	return c.status >= 500
 }
 
 // clip bounds what a client can put into a line of the log.

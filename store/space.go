@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"io/fs"
+	"sync/atomic"
 	"syscall"
 
 	"larder/fault"
@@ -18,7 +19,7 @@ const reserve = 16 << 20
 // room fails with fault.NoSpace when more bytes in the data folder would touch
 // the reserve. It asks the file system each time, so writing goes on by itself
 // once there is space again.
-func (s *Store) room(more int64) error { return roomOn(s.fs, more) }
+func (s *Store) room(more int64) error { return s.roomOn(s.fs, &s.full.data, more) }
 
 // roomForBody is room for a body of a size, or of any size below 0: a large one
 // takes its room where the blobs are.
@@ -29,20 +30,46 @@ func (s *Store) roomForBody(size int64) error {
 	if err := s.room(0); err != nil {
 		return err
 	}
-	return roomOn(s.blobFS, max(size, 0))
+	return s.roomOn(s.blobFS, &s.full.blobs, max(size, 0))
 }
 
-func roomOn(f vfs.FS, more int64) error {
+// fullness tells of each disk whether it was full when it was last asked, so
+// that the log says once when that begins, and once when it ends.
+type fullness struct{ data, blobs atomic.Bool }
+
+func (s *Store) roomOn(f vfs.FS, full *atomic.Bool, more int64) error {
 	space, err := f.Space()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil // the write itself will tell
+	}
+	if now := space.Free < reserve; full.CompareAndSwap(!now, now) {
+		s.logFull(now, space.Free)
+	}
+	switch {
 	case space.ReadOnly:
 		return fault.New("store", fault.ReadOnly, "", syscall.EROFS).WithHint(hintMounted)
 	case space.Free-more < reserve:
 		return noSpace()
 	}
 	return nil
+}
+
+func (s *Store) logFull(full bool, free int64) {
+	if full {
+		s.log.Warn("the disk is full: puts are refused until there is room", "free", free, "reserve", int64(reserve))
+		return
+	}
+	s.log.Info("there is room on the disk again: puts are taken", "free", free)
+}
+
+// lacksRoom says why bodies are refused at the moment, or "".
+func (s *Store) lacksRoom() string {
+	for _, f := range []vfs.FS{s.fs, s.blobFS} {
+		if space, err := f.Space(); err == nil && space.Free < reserve {
+			return hintNoSpace
+		}
+	}
+	return ""
 }
 
 const hintMounted = "The file system is mounted read-only. Reading goes on; mount it to be written to, and writing does too."

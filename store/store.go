@@ -51,6 +51,7 @@ type Store struct {
 	reserved bool                        // index.reserve is there; the committer's
 	rebuilt  bool                        // the index was made again at this start
 	readOnly atomic.Pointer[fault.Error] // set once, never cleared
+	full     fullness
 	closing  sync.Once
 	closed   atomic.Bool // nothing is read or written any more
 }
@@ -292,5 +293,6 @@ func (s *Store) Stats() Stats {
 	} else {
 		st.ReadOnly = s.mountedReadOnly()
 	}
+	st.Full = s.lacksRoom()
 	return st
 }

@@ -285,6 +285,7 @@ type Stats struct {
 	TotalBytes int64
 	Sequence   uint64 // of the last change
 	ReadOnly   string // why no writes are taken, "" when they are
+	Full       string // why no bodies are taken, though deletions are; "" when there is room
 
 	Segments       int
 	SegmentBytes   int64 // of the segments' files, without what is reserved in the newest

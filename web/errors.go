@@ -107,7 +107,7 @@ func textOf(err error) string {
 // what is our own failure with its private cause.
 func (c *Console) fail(x *exchange, err error) {
 	a := answerTo(err)
-	if a.status >= 500 {
+	if a.status >= 500 && a.status != http.StatusInsufficientStorage { // the store says once that its disk is full
 		c.cfg.Log.Error("console request failed", "request", x.id, "method", x.r.Method, "path", x.r.URL.Path, "err", err)
 	}
 	if fault.CodeOf(err) == fault.RateLimited {

@@ -29,9 +29,11 @@ func (s *Server) health(next http.Handler) http.Handler {
 	})
 }
 
-// ready answers 200 when the store works, else 503 with the reasons.
+// ready answers 200 when the store works, else 503 with the reasons. A full disk
+// is a warning: it is by deletions, which go on, that there is room again.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	reasons := reasonsAgainst(s.store.Stats())
+	stats := s.store.Stats()
+	reasons := reasonsAgainst(stats)
 	if s.stopping.Load() {
 		reasons = append(reasons, "Larder is stopping.")
 	}
@@ -41,7 +43,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(readiness{len(reasons) == 0, append([]string{}, reasons...), append([]string{}, warnings(s.scrubber.Status())...)})
+	_ = json.NewEncoder(w).Encode(readiness{len(reasons) == 0, append([]string{}, reasons...), append([]string{}, warnings(stats, s.scrubber.Status())...)})
 }
 
 // readiness is the answer of /readyz. Warnings do not make a server unready.
@@ -52,7 +54,10 @@ type readiness struct {
 }
 
 // warnings are what somebody should look at soon.
-func warnings(st scrubber.Status) (out []string) {
+func warnings(stats store.Stats, st scrubber.Status) (out []string) {
+	if stats.Full != "" {
+		out = append(out, stats.Full)
+	}
 	if st.Open > 0 || st.Overflowed > 0 {
 		out = append(out, fmt.Sprintf("Stored data is damaged in %d places; `larder scrub findings` names them.", int64(st.Open)+st.Overflowed))
 	}
