@@ -17,7 +17,7 @@ import (
 
 const (
 	oldestIndex     = 1 // the formats of index.db
-	newestIndex     = 2
+	newestIndex     = 3
 	migrationRounds = 4  // places of each fault, spread over a start
 	migrationSearch = 16 // more places, one after the other, where none of these was inside
 	migrationKeys   = 24 // objects
@@ -57,10 +57,10 @@ type migration struct {
 
 // TestCrashDuringMigration starts the server on a folder with an index.db of the
 // first format, and a system.db of the first, which is still the newest: a start
-// changes nothing in it. The server is killed, or its disk fails, in the middle of bringing them up to date; then the
-// power goes, on a disk that forgets what was not synced. The next start finds
-// the old format or the new one: nothing is missing, no revoked key works, and
-// the index need not be made again.
+// changes nothing in it. The server is killed, or its disk fails, in the middle of
+// bringing it up to date; then the power goes, on a disk that forgets what was not
+// synced. The next start finds the old format or a newer one: nothing is missing,
+// no revoked key works, and the index need not be made again.
 func TestCrashDuringMigration(t *testing.T) {
 	heavy(t)
 	need(t, "strace")
@@ -217,30 +217,43 @@ func (m *migration) standsAsPromised(when string) {
 }
 
 // indexOfOldest takes the index of a stopped server back to format 1, which had no
-// table of segments.
+// table of segments, and did not say of bodies whether their versions stand.
 func indexOfOldest(t *testing.T, path string) {
 	t.Helper()
 	db, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
-	sum := []byte{'s'}
-	number := func(n int64) { sum = binary.LittleEndian.AppendUint64(sum, uint64(n)) }
-	must(t, sqlitex.ExecuteTransient(db, `SELECT store, sequence, segment, offset FROM state`, &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error {
-			number(oldestIndex)
-			store := make([]byte, s.ColumnLen(0))
-			s.ColumnBytes(0, store)
-			number(int64(len(store)))
-			sum = append(sum, store...)
-			for i := 1; i <= 3; i++ {
-				number(s.ColumnInt64(i))
-			}
-			return nil
-		}}))
+	must(t, sqlitex.ExecuteTransient(db, `DELETE FROM bodies WHERE refs = 0 AND current = 1`, nil))
+	resum(t, db, "bodies", `SELECT sequence, segment, offset, length, body_offset, body_length, refs, ifnull(blob, '') FROM bodies WHERE current = 1`)
 	must(t, sqlitex.ExecuteScript(db, fmt.Sprintf(`DROP TABLE segments; DROP INDEX bodies_unreferenced;
-		UPDATE state SET format = %d, sum = %d; PRAGMA user_version = %d;`,
-		oldestIndex, crc32.Checksum(sum, crc32.MakeTable(crc32.Castagnoli)), oldestIndex), nil))
+		ALTER TABLE bodies DROP COLUMN current;
+		UPDATE state SET format = %d; PRAGMA user_version = %d;`, oldestIndex, oldestIndex), nil))
+	resum(t, db, "state", `SELECT format, store, sequence, segment, offset FROM state`)
 	must(t, sqlitex.ExecuteTransient(db, `PRAGMA wal_checkpoint(TRUNCATE)`, nil))
+}
+
+// resum gives the selected rows of a table the checksum of the selected columns,
+// in the way of package index: the tag of the table, numbers as 8 bytes, little
+// endian, all else with its length before it.
+func resum(t *testing.T, db *sqlite.Conn, table, query string) {
+	t.Helper()
+	var updates []string
+	must(t, sqlitex.ExecuteTransient(db, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		sum := []byte{table[0]}
+		for i := range s.ColumnCount() {
+			if s.ColumnType(i) == sqlite.TypeInteger {
+				sum = binary.LittleEndian.AppendUint64(sum, uint64(s.ColumnInt64(i)))
+				continue
+			}
+			value := make([]byte, s.ColumnLen(i))
+			s.ColumnBytes(i, value)
+			sum = append(binary.LittleEndian.AppendUint64(sum, uint64(len(value))), value...)
+		}
+		updates = append(updates, fmt.Sprintf(`UPDATE %s SET sum = %d WHERE %s = %d;`,
+			table, crc32.Checksum(sum, crc32.MakeTable(crc32.Castagnoli)), s.ColumnName(0), s.ColumnInt64(0)))
+		return nil
+	}}))
+	must(t, sqlitex.ExecuteScript(db, strings.Join(updates, "\n"), nil))
 }
 
 // become makes the disk hold a copy of a folder as its data, durably.
@@ -309,17 +322,19 @@ func (d *forgetful) indexFormat() int {
 	return int(binary.BigEndian.Uint32(b[userVersionAt:]))
 }
 
-// inMigration tells whether the index is of the first format and its log has
-// begun, and holds no commit: https://sqlite.org/fileformat.html#walformat.
+// inMigration tells whether the log of the index has begun a transaction and not
+// its commit, before every format has had its own:
+// https://sqlite.org/fileformat.html#walformat.
 func (d *forgetful) inMigration() bool {
 	log := d.bytes(indexWAL)
 	if d.indexFormat() != oldestIndex || len(log) == 0 {
 		return false
 	}
+	commits, begun := 0, true
 	for at := walHead; at+walFrame <= len(log); at += walFrame {
-		if binary.BigEndian.Uint32(log[at+4:]) != 0 {
-			return false
+		if begun = binary.BigEndian.Uint32(log[at+4:]) == 0; !begun {
+			commits++
 		}
 	}
-	return true
+	return begun && commits < newestIndex-oldestIndex
 }
