@@ -72,27 +72,25 @@ func (s *Store) checkBlob(r *journal.Record, from, limit int64) (n int64, done b
 }
 
 // openUncached opens a blob and drops what is to be read from the page cache.
-// Its trailer is read when it is opened, so it is opened twice.
 func (s *Store) openUncached(id string, from, limit int64) (*blob.Body, error) {
-	b, err := s.blobs.Open(id)
+	b, err := s.blobs.OpenUncached(id)
 	if err != nil {
 		return nil, err
 	}
-	if from > 0 {
-		return b, uncache(b, from, limit)
+	if from == 0 {
+		size, serr := b.File().Size()
+		if err = serr; err == nil {
+			err = uncache(b, b.Size(), size-b.Size())
+		}
 	}
-	size, err := b.File().Size()
 	if err == nil {
-		err = uncache(b, b.Size(), size-b.Size())
+		err = uncache(b, from, limit)
 	}
-	b.Close()
 	if err != nil {
+		b.Close()
 		return nil, err
 	}
-	if b, err = s.blobs.Open(id); err != nil {
-		return nil, err
-	}
-	return b, uncache(b, 0, limit)
+	return b, nil
 }
 
 func uncache(b *blob.Body, off, n int64) error {

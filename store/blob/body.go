@@ -40,6 +40,22 @@ func corrupt(op, name string, offset int64, reason string) error {
 // and id and gives its exact length. A missing or broken file is fault.Corrupt:
 // nobody asks for a blob that no record names.
 func (s *Store) Open(id string) (*Body, error) {
+	return s.open(id, func(vfs.File) error { return nil })
+}
+
+// OpenUncached is Open for those who want the trailer as the disk has it, and not
+// the page cache. What else is read of the body is theirs to drop there.
+func (s *Store) OpenUncached(id string) (*Body, error) {
+	return s.open(id, func(f vfs.File) error {
+		size, err := f.Size()
+		if err != nil || size == 0 {
+			return err
+		}
+		return vfs.UncacheRange(f, max(size-trailerLen, 0), trailerLen)
+	})
+}
+
+func (s *Store) open(id string, prepare func(vfs.File) error) (*Body, error) {
 	const op = "blob.Body"
 	name, ok := s.path(id)
 	if !ok {
@@ -51,6 +67,10 @@ func (s *Store) Open(id string) (*Body, error) {
 	}
 	b := &Body{s: s, f: f, name: name}
 	hex.Decode(b.t.id[:], []byte(id))
+	if err := prepare(f); err != nil {
+		f.Close()
+		return nil, fault.New(op, vfs.CodeOfRead(err), name, err)
+	}
 	if err := b.readTrailer(); err != nil {
 		f.Close()
 		return nil, err

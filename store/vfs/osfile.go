@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,9 @@ type osFile struct {
 	// that Sync is an fsync: fdatasync keeps a size that reads need, but what it
 	// does after a file shrank is left to each file system.
 	resized atomic.Bool
+	// direct is the same file past the page cache, for reads, once Uncache has met
+	// pages that somebody holds.
+	direct atomic.Pointer[os.File]
 }
 
 var (
@@ -24,10 +28,22 @@ var (
 	_ uncacher = (*osFile)(nil)
 )
 
-func (o *osFile) ReadAt(p []byte, off int64) (int, error)  { return o.f.ReadAt(p, off) }
 func (o *osFile) WriteAt(p []byte, off int64) (int, error) { return o.f.WriteAt(p, off) }
-func (o *osFile) Close() error                             { return o.f.Close() }
 func (o *osFile) OSFile() *os.File                         { return o.f }
+
+func (o *osFile) ReadAt(p []byte, off int64) (int, error) {
+	if d := o.direct.Load(); d != nil {
+		return readDirect(d, p, off)
+	}
+	return o.f.ReadAt(p, off)
+}
+
+func (o *osFile) Close() error {
+	if d := o.direct.Load(); d != nil {
+		d.Close() // it was only read
+	}
+	return o.f.Close()
+}
 
 func (o *osFile) Sync() error {
 	if skipsSync(o.f.Name()) {
@@ -84,17 +100,42 @@ func (o *osFile) Size() (int64, error) {
 // It begins at a multiple of its size.
 const folio = 2 << 20
 
+// uncacheTries is how often Uncache asks for pages that somebody holds for a
+// moment, such as a read that is under way.
+const uncacheTries = 4
+
 // Uncache drops clean pages; dirty ones stay, so Sync first. The kernel drops
 // only what lies within the range as a whole, and caches up to a folio as one, so
 // the range is rounded outwards to folios: with single pages, some bytes of most
-// large files would never be read from the disk.
+// large files would never be read from the disk. It drops no page that is in use,
+// by a slow connection that it is being sent on, say, and does not tell. So it is
+// asked what is left (cachestat, Linux 6.5; older ones are believed), and where
+// something is, all later reads of this file pass the page cache by.
 func (o *osFile) Uncache(off, n int64) error {
 	start, end := off/folio*folio, (off+n+folio-1)/folio*folio
 	if n == 0 {
 		end = start // to the end of the file, says fadvise(2)
 	}
-	err := onFD(o.f, func(fd int) error { return unix.Fadvise(fd, start, end-start, unix.FADV_DONTNEED) })
-	return o.wrap("fadvise", err)
+	for try := range uncacheTries {
+		if err := onFD(o.f, func(fd int) error { return unix.Fadvise(fd, start, end-start, unix.FADV_DONTNEED) }); err != nil {
+			return o.wrap("fadvise", err)
+		}
+		if !o.holdsClean(start, end-start) {
+			return nil
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
+	o.goDirect()
+	return nil
+}
+
+// holdsClean tells whether the page cache has pages of n bytes from off on, 0 for
+// all, that are as the disk has them.
+func (o *osFile) holdsClean(off, n int64) bool {
+	var st unix.Cachestat_t
+	r := unix.CachestatRange{Off: uint64(off), Len: uint64(n)}
+	err := onFD(o.f, func(fd int) error { return unix.Cachestat(uint(fd), &r, &st, 0) })
+	return err == nil && st.Cache > st.Dirty+st.Writeback
 }
 
 func (o *osFile) wrap(op string, err error) error {
