@@ -116,7 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	a.guard = &Guard{auth: a}
 	if err := a.load(); err != nil {
 		_ = db.close()
-		return nil, err
+		return nil, damagedSchema(cfg.Path, err)
 	}
 	a.stopped.Go(a.keep)
 	return a, nil

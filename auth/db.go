@@ -71,6 +71,16 @@ func openError(op, path string, err error) error {
 	return fault.New(op, fault.Internal, path, err)
 }
 
+// damagedSchema makes fault.Corrupt of SQLite's "no such column" and its like:
+// the statements are right for the format that was found, so it is the schema that
+// was damaged.
+func damagedSchema(path string, err error) error {
+	if fault.CodeOf(err) != fault.Internal || sqlite.ErrCode(err).ToPrimary() != sqlite.ResultError {
+		return err
+	}
+	return fault.New("auth.Open", fault.Corrupt, path, err).WithHint(hintDamaged)
+}
+
 // prepare settles the connection and brings the schema up to date. The file is
 // made private before anything is written to it; SQLite gives its WAL the same
 // mode.
