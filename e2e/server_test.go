@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -245,13 +246,18 @@ func cleanEnv() []string {
 	return env
 }
 
-// freeAddr is an address on the loopback that nobody listened on a moment ago.
+// freeAddr is an address on the loopback that nobody listened on a moment ago. It
+// lies below the ports that the kernel gives to connections and to listeners that
+// name none: one of those could have it while a killed server is down.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 12_000+rand.IntN(20_000)))
+		if err == nil {
+			defer l.Close()
+			return fmt.Sprint(l.Addr())
+		}
 	}
-	defer l.Close()
-	return fmt.Sprint(l.Addr())
+	t.Fatal("no free port")
+	return ""
 }
