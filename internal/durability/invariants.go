@@ -48,7 +48,7 @@ func writing() []invariant {
 			"e2e.TestCorruptOffline", "e2e.TestCorruptChurn", "scrubber.TestDamageIsFoundInOnePass", "scrubber.TestWhatIsInUseIsNeverAccused",
 			"scrubber.TestAFindingHealsWhenItsVersionIsStoredAgain"}},
 		{"D10", "The scrubber reads the disk and not the memory, all of it, within its period, or raises an alarm, and stays out of the way.", []string{
-			"e2e.TestCorruptLive", "scrubber.TestAPassTakesItsPeriod", "scrubber.TestAPassGoesOnBehindAPauseAndARestart",
+			"e2e.TestCorruptLive", "e2e.TestCorruptHeld", "scrubber.TestAPassTakesItsPeriod", "scrubber.TestAPassGoesOnBehindAPauseAndARestart",
 			"scrubber.TestLateRaisesTheAlarm", "scrubber.TestLatencyDuringAPass"}},
 		{"D15", "An index that was lost, damaged or is old is made again from segments and blobs, and says the same.", []string{
 			"e2e.TestKillAndRebuild", "e2e.TestCorruptIndex", "store.TestStateSurvivesRestartCrashAndALostIndex", "store.TestSim"}},
