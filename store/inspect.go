@@ -120,11 +120,14 @@ type Defect struct {
 	Version uint64 `json:"version,omitempty"` // the version that suffers, by its record
 	// Segment and At are where to read again: from the last good record before
 	// what is broken, or the record that a row disagrees with.
-	Segment uint64  `json:"segment,omitempty"`
-	At      int64   `json:"at,omitempty"`
-	Body    bool    `json:"body,omitempty"` // the record's frame is good, its body is not
-	Blob    string  `json:"blob,omitempty"` // id of the blob
-	Row     RowName `json:"row,omitzero"`   // the row that suffers or is wrong
+	Segment uint64 `json:"segment,omitempty"`
+	At      int64  `json:"at,omitempty"`
+	Body    bool   `json:"body,omitempty"` // the record's frame is good, its body is not
+	// Misplaced: a record stands there that is whole, and is not the one that the
+	// row says.
+	Misplaced bool    `json:"misplaced,omitempty"`
+	Blob      string  `json:"blob,omitempty"` // id of the blob
+	Row       RowName `json:"row,omitzero"`   // the row that suffers or is wrong
 
 	// Checked is, for a record without a row, up to which record nothing was
 	// found that would explain it.

@@ -190,10 +190,14 @@ func (in *inspection) recheckRow(d Defect) (Recheck, error) {
 	if err == nil && now != stands.Sequence {
 		return gone("the row is no more"), nil // it may have gone with its record
 	}
-	d.File, d.Key, d.Reason = indexFile, string(d.Row.Key), "the row stands for a record that the journal does not have"
+	d.Key = string(d.Row.Key)
 	if d.Row.Table == Objects || d.Row.Table == Uploads {
 		d.Bucket = in.bucketOfID(uint64(d.Row.ID))
 	}
+	if other, found, err := in.misplaced(d, stands.Sequence); found || err != nil {
+		return other, err
+	}
+	d.File, d.Reason = indexFile, "the row stands for a record that the journal does not have"
 	return Recheck{Defect: d}, nil
 }
 

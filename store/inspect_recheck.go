@@ -95,6 +95,9 @@ func (in *inspection) segment(is func(journal.Segment) bool) (journal.Segment, b
 // rescan reads the journal from the place of a defect on, up to the next good
 // record, and returns what it finds broken there, or nil.
 func (in *inspection) rescan(d Defect) (*Defect, error) {
+	if d.Misplaced {
+		return in.stillMisplaced(d)
+	}
 	seg, ok := in.segment(func(s journal.Segment) bool { return s.Number == d.Segment })
 	if !ok {
 		return nil, journal.ErrGone

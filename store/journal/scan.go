@@ -228,14 +228,37 @@ func (s *scanning) one() (done bool, err error) {
 		return s.misplaced(&f, why)
 	}
 	at := s.off
-	s.step(&f.header)
-	s.sure = true
-	s.count++
 	why, err = s.read(func() (string, error) { return s.body(at, &f) })
 	if err != nil {
 		return false, err
 	}
+	if early, err := s.early(&f); err != nil {
+		return false, err
+	} else if early != "" {
+		return false, s.tell(at, f.length(), s.last+1, early)
+	}
+	s.step(&f.header)
+	s.sure = true
+	s.count++
 	return false, s.report(r, f.location(s.seg.number, at), why)
+}
+
+// early tells whether the record at off belongs further back, or nothing: where
+// sequences have gaps, one that is too high fits, and would condemn all records
+// behind it. The next record tells, which fits to the one before both.
+func (s *scanning) early(f *frame) (why string, err error) {
+	behind := s.off + f.length()
+	if !s.gaps || !s.sure || behind >= s.end {
+		return "", nil
+	}
+	_, err = s.read(func() (string, error) {
+		g, bad, err := s.frame(behind)
+		if bad == "" && err == nil && s.last < g.sequence && g.sequence <= f.sequence && s.plausible(&g.header) {
+			why = fmt.Sprintf("record %d stands before record %d", f.sequence, g.sequence)
+		}
+		return "", err
+	})
+	return why, err
 }
 
 // record reads the frame at off and decodes it. why says why no good record of
