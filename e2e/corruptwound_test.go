@@ -150,6 +150,9 @@ func inRecord(of part, change spread) func(*surgeon) (wound, bool) {
 			return wound{}, false
 		}
 		p, other := change(g, area)
+		if end := s.records[len(s.records)-1].to; p.to > end { // what is stored there meanwhile is not undone
+			p.to, other = end, other[:end-p.from]
+		}
 		hurt, around := s.around(p)
 		if !g.take(around) {
 			return wound{}, false
