@@ -90,6 +90,31 @@ func movesOf(tb testing.TB, j *journal.Journal, number uint64) (moves []journal.
 	return moves
 }
 
+// TestScanFindsSwapsNearTheEnd exchanges the two records before the last one of
+// the head: the last one is good, whether or not there is one behind it.
+func TestScanFindsSwapsNearTheEnd(t *testing.T) {
+	t.Parallel()
+	m := vfs.NewMem()
+	j, _ := replay(t, config(m))
+	for _, n := range []int{100, 200, 300, 400} {
+		put(t, j, samplePut("key", n))
+	}
+	moves := movesOf(t, j, 1)
+	a, b, last := moves[1].To, moves[2].To, moves[3]
+	file := readFile(t, m, segmentName(1))
+	swapped := slices.Concat(file[:a.Offset], file[b.Offset:end(b)], file[a.Offset:end(a)], file[end(b):])
+	writeFile(t, m, segmentName(1), swapped)
+	got := scan(t, j, 1, 0)
+	if len(got.damage) == 0 || got.records[len(got.records)-1] != last.Sequence {
+		t.Errorf("%+v", got)
+	}
+	for _, d := range got.damage {
+		if !within(d.Location, span(a, b)) {
+			t.Errorf("%+v is told of", d)
+		}
+	}
+}
+
 func within(l, in journal.Location) bool { return l.Offset >= in.Offset && end(l) <= end(in) }
 
 func span(a, b journal.Location) journal.Location {

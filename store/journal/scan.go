@@ -316,7 +316,8 @@ func (s *scanning) misplaced(f *frame, why string) (done bool, err error) {
 }
 
 // ahead reports whether the record at off is good though others belong before
-// it: the one behind it follows it, or it is the segment's last.
+// it: the one behind it follows it, or it is the segment's last, of the head the
+// last that is durable.
 func (s *scanning) ahead(f *frame) (bool, error) {
 	if !s.sure || s.gaps || f.sequence <= s.last+1 {
 		return false, nil
@@ -326,7 +327,7 @@ func (s *scanning) ahead(f *frame) (bool, error) {
 	}
 	behind := s.off + f.length()
 	if behind == s.end {
-		return f.sequence == s.seg.last, nil
+		return s.seg.growing() || f.sequence == s.seg.last, nil
 	}
 	follows := false
 	why, err := s.read(func() (string, error) {
