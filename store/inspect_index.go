@@ -194,7 +194,7 @@ func (in *inspection) recheckRow(d Defect) (Recheck, error) {
 	if d.Row.Table == Objects || d.Row.Table == Uploads {
 		d.Bucket = in.bucketOfID(uint64(d.Row.ID))
 	}
-	if other, found, err := in.misplaced(d, stands.Sequence); found || err != nil {
+	if other, found, err := in.misplaced(d, stands.Sequence, r != nil); found || err != nil {
 		return other, err
 	}
 	d.File, d.Reason = indexFile, "the row stands for a record that the journal does not have"

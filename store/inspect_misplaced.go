@@ -14,7 +14,10 @@ import (
 // names is the record, or the journal is damaged there: in a compacted segment,
 // whose sequences have gaps, two records that were swapped look right one by
 // one. nil says that the place acquits the journal, or that there is none.
-func (in *inspection) misplaced(d Defect, sequence uint64) (r Recheck, found bool, err error) {
+//
+// With elsewhere, the record was found whole at another place. Then the row is
+// wrong, unless the journal is damaged where the row says that it lies.
+func (in *inspection) misplaced(d Defect, sequence uint64, elsewhere bool) (r Recheck, found bool, err error) {
 	body, known, err := in.x.Body(sequence)
 	switch {
 	case fault.CodeOf(err) == fault.Corrupt:
@@ -26,7 +29,11 @@ func (in *inspection) misplaced(d Defect, sequence uint64) (r Recheck, found boo
 	case !in.counts(body.Segment):
 		return r, false, nil
 	}
-	why, err := in.otherThan(locationOf(body))
+	judge := in.otherThan
+	if elsewhere {
+		judge = in.brokenInOrder
+	}
+	why, err := judge(locationOf(body))
 	if err != nil || why == "" {
 		return r, false, err
 	}
@@ -50,6 +57,25 @@ func (in *inspection) otherThan(at journal.Location) (why string, err error) {
 			why = fmt.Sprintf("record %d stands where record %d belongs", sc.Location.Sequence, at.Sequence)
 		}
 		return errEnough
+	})
+	if errors.Is(err, errEnough) || errors.Is(err, journal.ErrGone) {
+		err = nil
+	}
+	return why, err
+}
+
+// brokenInOrder reads the segment of a place from its start and says how that
+// place is damaged, or "".
+func (in *inspection) brokenInOrder(at journal.Location) (why string, err error) {
+	_, err = in.s.journal.Scan(in.ctx, at.Segment, 0, func(sc journal.Scanned) error {
+		l := sc.Location
+		if l.Offset > at.Offset {
+			return errEnough
+		}
+		if sc.Damage != nil && at.Offset < l.Offset+l.Length {
+			why = sc.Damage.Reason
+		}
+		return nil
 	})
 	if errors.Is(err, errEnough) || errors.Is(err, journal.ErrGone) {
 		err = nil
