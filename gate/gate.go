@@ -151,6 +151,22 @@ func (g *Gate) DeleteMany(ctx context.Context, c auth.Caller, bucket string, req
 	return errs, nil
 }
 
+// Watch begins to watch a bucket's keys under a prefix, which whoever may list
+// them may do. A watch goes on when that right is taken away: ask MayWatch before
+// a change is told.
+func (g *Gate) Watch(ctx context.Context, c auth.Caller, bucket, prefix string, from uint64) (*store.Watch, error) {
+	if err := g.MayWatch(ctx, c, bucket, prefix); err != nil {
+		return nil, err
+	}
+	return g.store.Watch(bucket, prefix, from)
+}
+
+// MayWatch tells whether a caller may (still) watch a bucket's keys under a
+// prefix.
+func (g *Gate) MayWatch(ctx context.Context, c auth.Caller, bucket, prefix string) error {
+	return g.guard.Check(ctx, c, auth.ListObjects, auth.Resource{Bucket: bucket, Key: prefix})
+}
+
 // List gives a page of a bucket's keys.
 func (g *Gate) List(ctx context.Context, c auth.Caller, req store.ListRequest) (store.ListPage, error) {
 	if err := g.guard.Check(ctx, c, auth.ListObjects, auth.Resource{Bucket: req.Bucket, Key: req.Prefix}); err != nil {

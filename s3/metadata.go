@@ -6,20 +6,18 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"larder/store"
 )
 
 const (
 	metaPrefix = "X-Amz-Meta-" // in the form of http.Header's keys
-	// reservedMeta may become a name of Larder's own.
-	reservedMeta = "x-larder-"
 	// defaultType is what AWS answers for an object that was put without a type.
 	defaultType = "binary/octet-stream"
 )
 
-// readMeta reads what a request says about the object that it will make.
+// readMeta reads what a request says about the object that it will make. It
+// refuses with S3's own codes what the store would refuse: see store.Meta.Check.
 func (c *call) readMeta() (store.Meta, error) {
 	m := store.Meta{Headers: c.readHeaders()}
 	for _, v := range []string{m.ContentType, m.CacheControl, m.ContentDisposition, m.ContentEncoding,
@@ -79,11 +77,11 @@ func (c *call) readUserMeta() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isToken(name) {
+		if !store.IsToken(name) { // net/http sees to that, but the parameters of a link may hold anything
 			return nil, refuse(invalidArgument, "A metadata name must be the name of a header.")
 		}
-		if strings.HasPrefix(name, reservedMeta) {
-			return nil, refuse(invalidArgument, "Metadata names that begin with "+reservedMeta+" are reserved.")
+		if strings.HasPrefix(name, store.ReservedMeta) {
+			return nil, refuse(invalidArgument, "Metadata names that begin with "+store.ReservedMeta+" are reserved.")
 		}
 		if user == nil {
 			user = make(map[string]string)
@@ -118,40 +116,20 @@ func (c *call) metaHeaders() map[string][]string {
 	return found
 }
 
-// isToken tells whether a text can be the name of a header: RFC 9110 section
-// 5.6.2. net/http has seen to that for headers, but the parameters of a link
-// may hold anything.
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
-}
-
 func decodeMeta(value string) (string, error) {
 	if strings.Contains(value, "=?") {
 		if text, err := new(mime.WordDecoder).DecodeHeader(value); err == nil {
 			value = text
 		}
 	}
-	if !utf8.ValidString(value) || !printable(value) {
+	if !store.PrintableText(value) {
 		return "", refuse(invalidArgument, "Metadata values must be UTF-8 without control characters.")
 	}
 	return value, nil
 }
 
 // printable tells that a value holds no control characters but tabs.
-func printable(v string) bool {
-	for i := range len(v) {
-		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
+func printable(v string) bool { return store.Printable(v) }
 
 // parseTags reads "name=value&name=value". Empty is no tags.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
@@ -160,13 +138,12 @@ func parseTags(header string) (map[string]string, error) {
 		return nil, nil
 	}
 	values, err := url.ParseQuery(header)
-	if err != nil || len(values) > 10 {
+	if err != nil || len(values) > store.MaxTags {
 		return nil, refuse(invalidArgument, "The header x-amz-tagging must hold at most 10 tags, encoded as a query.")
 	}
 	tags := make(map[string]string, len(values))
 	for name, v := range values {
-		if len(v) != 1 || name == "" || utf8.RuneCountInString(name) > 128 || utf8.RuneCountInString(v[0]) > 256 ||
-			!utf8.ValidString(name) || !utf8.ValidString(v[0]) {
+		if len(v) != 1 || !store.ValidTag(name, v[0]) {
 			return nil, refuse(invalidTag, "")
 		}
 		tags[name] = v[0]

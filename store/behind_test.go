@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,7 +119,7 @@ func TestARecordOverItsLimitSpoilsNobody(t *testing.T) {
 	dir := t.TempDir()
 	s := openSmall(t, dir)
 	makeBucket(t, s, "bucket")
-	huge := store.Meta{Tags: map[string]string{"t": string(make([]byte, 5<<20))}}
+	huge := store.Meta{Headers: store.Headers{CacheControl: strings.Repeat("x", 5<<20)}}
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
@@ -136,4 +137,53 @@ func TestARecordOverItsLimitSpoilsNobody(t *testing.T) {
 		t.Errorf("%d objects of 30, %q", n, s.Stats().ReadOnly)
 	}
 	sameAfterwards(t, "huge", s, dir)
+}
+
+// TestASpoiledBatchKeepsItsOrder breaks a batch up in which the index has no room
+// for the first of two puts of one key: the second comes behind it all the same.
+func TestASpoiledBatchKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openSmall(t, dir)
+	makeBucket(t, s, "bucket")
+	w := watch(t, s, "bucket", "k", 0)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var begins int
+	s.LimitIndex(func() bool {
+		begins++
+		if begins == 1 {
+			close(begun)
+			<-goOn
+		}
+		return begins == 2 || begins == 3 // with and without the reserve
+	})
+	var puts sync.WaitGroup
+	wait := func(n int, body string, meta store.Meta, want fault.Code) {
+		puts.Go(func() {
+			_, err := s.Put(context.Background(), store.PutRequest{Bucket: "bucket", Key: "k", Body: strings.NewReader(body), Size: -1, Meta: meta})
+			wantCode(t, err, want)
+		})
+		if n > 0 {
+			eventually(t, "the put waits", func() bool { return s.Waiting() == n })
+		}
+	}
+	wait(0, "before", store.Meta{}, fault.OK)
+	<-begun
+	wait(1, "huge", store.Meta{Headers: store.Headers{CacheControl: strings.Repeat("x", 5<<20)}}, fault.MetadataTooLarge)
+	wait(2, "first", store.Meta{}, fault.NoSpace)
+	wait(3, "second", store.Meta{}, fault.OK)
+	close(goOn)
+	puts.Wait()
+	for range 2 {
+		put(t, s, "bucket", "other", nil)
+		if got := string(read(t, s, "bucket", "k")); got != "second" {
+			t.Errorf("%s stands there, want what was stored last", got)
+		}
+	}
+	for i := range uint64(3) {
+		if c := next(t, w); c.Sequence != w.From()+1+i {
+			t.Errorf("told of %+v as change %d behind %d", c, i+1, w.From())
+		}
+	}
+	sameAfterwards(t, "spoiled", s, dir)
 }

@@ -29,14 +29,14 @@ type received struct {
 // receive reads body to its end: up to the inline limit into memory, more into
 // a blob. It fails with fault.IncompleteBody when size is known and another
 // one came, and leaves nothing behind then.
-func (s *Store) receive(body io.Reader, size int64, asked, keep Algorithm) (*received, error) {
+func (s *Store) receive(body io.Reader, size int64, want wanted) (*received, error) {
 	if size > MaxPutBytes {
 		return nil, tooLarge()
 	}
 	if err := s.roomForBody(size); err != nil {
 		return nil, err
 	}
-	d := newDigester(asked, keep)
+	d := newDigester(want)
 	head, more, err := s.readHead(body, size)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,13 @@ func (t *bucketTable) get(name string) (Bucket, error) {
 	return Bucket{}, fault.New("store", fault.NoSuchBucket, name, nil)
 }
 
+// has tells whether the bucket with this id is there.
+func (t *bucketTable) has(id uint64) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byID[id] != nil
+}
+
 // all gives every bucket, by name.
 func (t *bucketTable) all() []Bucket {
 	t.mu.RLock()

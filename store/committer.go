@@ -244,6 +244,10 @@ func (c *committer) commit(b *batch) {
 	err := c.write(b)
 	if err != nil && b.spoiled(err) {
 		for _, ch := range b.changes {
+			if err := c.catchUp(); err != nil { // with the one before
+				ch.answer(err)
+				continue
+			}
 			c.commit(b.only(ch))
 		}
 		return
@@ -304,7 +308,7 @@ func (c *committer) write(b *batch) error {
 		return s.writable()
 	}
 	if applyErr == nil {
-		applyErr = c.publish(a)
+		applyErr = c.publish(a, todo)
 	}
 	if applyErr != nil {
 		a.rollback()
@@ -366,8 +370,9 @@ func (c *committer) apply(todo []applied) (*applier, error) {
 	return a, nil
 }
 
-// publish commits the transaction and lets readers and counters see it.
-func (c *committer) publish(a *applier) error {
+// publish commits the transaction, in which done was applied, and lets readers,
+// counters and watchers see it.
+func (c *committer) publish(a *applier, done []applied) error {
 	s := c.store
 	if err := a.tx.Commit(); err != nil {
 		return err
@@ -376,6 +381,7 @@ func (c *committer) publish(a *applier) error {
 	c.segment = a.segment
 	s.buckets.apply(a.buckets)
 	s.rows.apply(a.rows)
+	s.history.add(done)
 	for _, id := range a.arrived {
 		s.blobs.Done(id)
 	}
@@ -415,7 +421,7 @@ func (c *committer) catchUp() error {
 	}
 	a, err := c.apply(c.behind)
 	if err == nil {
-		err = c.publish(a)
+		err = c.publish(a, c.behind)
 	}
 	if err != nil {
 		a.rollback()

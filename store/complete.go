@@ -3,8 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
-	"encoding/hex"
 	"strconv"
 
 	"larder/fault"
@@ -169,17 +167,6 @@ func checkSize(req CompleteRequest, size int64) error {
 			WithHint("The parts together have " + strconv.FormatInt(size, 10) + " bytes, not what x-amz-mp-object-size says.")
 	}
 	return nil
-}
-
-// multipartETag is the MD5 over the parts' MD5s, then "-" and their number, as
-// S3 forms it.
-func multipartETag(parts []Part) string {
-	h := md5.New()
-	for _, p := range parts {
-		sum, _ := hex.DecodeString(p.ETag) // stored by us, always hex
-		h.Write(sum)
-	}
-	return hex.EncodeToString(h.Sum(nil)) + "-" + strconv.Itoa(len(parts))
 }
 
 // objectChecksum forms an object's checksum from its parts'.

@@ -100,16 +100,3 @@ func checkKey(key string) error {
 	}
 	return nil
 }
-
-// checkMeta enforces S3's limit on user metadata: names and values together.
-func checkMeta(m Meta) error {
-	size := 0
-	for name, value := range m.User {
-		size += len(name) + len(value)
-	}
-	if size > MaxUserMetaBytes {
-		return fault.New("store.Meta", fault.MetadataTooLarge, "", nil).
-			WithHint("User metadata has at most 2,048 bytes, names and values together.")
-	}
-	return nil
-}

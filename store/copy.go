@@ -16,9 +16,12 @@ func (s *Store) Copy(ctx context.Context, req CopyRequest) (Info, error) {
 		return Info{}, err
 	}
 	if req.Meta != nil {
-		if err := checkMeta(*req.Meta); err != nil {
+		if err := req.Meta.Check(); err != nil {
 			return Info{}, err
 		}
+	}
+	if err := checkTags(req.Tags); err != nil {
+		return Info{}, err
 	}
 	if err := checkAlgorithm(req.Checksum); err != nil {
 		return Info{}, err
@@ -105,7 +108,7 @@ func (s *Store) copyChecksum(ctx context.Context, req CopyRequest) (sum *Checksu
 	if have.Algorithm == req.Checksum && have.Type == FullObject {
 		return nil, o.info.Sequence, nil
 	}
-	d := newDigester(req.Checksum, NoChecksum)
+	d := newDigester(wanted{asked: req.Checksum, skipMD5: true, skipSHA256: true})
 	if _, err := o.CopyRange(ctx, digestWriter{d}, 0, o.info.Size); err != nil {
 		return nil, 0, err
 	}
@@ -143,7 +146,7 @@ func (s *Store) CopyPart(ctx context.Context, req CopyPartRequest) (Part, error)
 	if err := checkExtents(extents); err != nil {
 		return Part{}, err
 	}
-	d := newDigester(u.Checksum, NoChecksum)
+	d := newDigester(wanted{asked: u.Checksum})
 	if _, err := o.CopyRange(ctx, digestWriter{d}, req.Offset, req.Length); err != nil {
 		return Part{}, err
 	}

@@ -20,10 +20,17 @@ const parallelFrom = 64 << 10
 // digester computes a body's digests while it is stored.
 type digester struct {
 	size   int64
-	md5    hash.Hash
-	sha256 hash.Hash
-	asked  summer  // the checksum that the request named
-	kept   *summer // another one that is kept with it, or nil
+	md5    hash.Hash   // nil when skipped
+	sha256 hash.Hash   // nil when skipped
+	asked  summer      // the checksum that the request named
+	kept   *summer     // another one that is kept with it, or nil
+	hashes []hash.Hash // all of these that are in use
+}
+
+// wanted says which digests of a body are computed.
+type wanted struct {
+	asked, keep         Algorithm // keep is NoChecksum, or another one that is kept
+	skipMD5, skipSHA256 bool
 }
 
 // summer is one additional checksum in the making.
@@ -32,13 +39,23 @@ type summer struct {
 	hash      hash.Hash
 }
 
-// newDigester computes the asked algorithm, and a second one when keep names
-// another.
-func newDigester(asked, keep Algorithm) *digester {
-	d := &digester{md5: md5.New(), sha256: sha256.New(), asked: newSummer(asked)}
-	if keep != asked && keep != NoChecksum {
-		k := newSummer(keep)
+// newDigester computes the asked algorithm, a second one when keep names
+// another, and MD5 and SHA-256 unless they are skipped.
+func newDigester(w wanted) *digester {
+	d := &digester{asked: newSummer(w.asked)}
+	d.hashes = append(make([]hash.Hash, 0, 4), d.asked.hash)
+	if w.keep != w.asked && w.keep != NoChecksum {
+		k := newSummer(w.keep)
 		d.kept = &k
+		d.hashes = append(d.hashes, k.hash)
+	}
+	if !w.skipMD5 {
+		d.md5 = md5.New()
+		d.hashes = append(d.hashes, d.md5)
+	}
+	if !w.skipSHA256 {
+		d.sha256 = sha256.New()
+		d.hashes = append(d.hashes, d.sha256)
 	}
 	return d
 }
@@ -96,27 +113,18 @@ func (a Algorithm) Size() int {
 	return 0
 }
 
-// writers are all hashes in use.
-func (d *digester) writers() []hash.Hash {
-	w := []hash.Hash{d.md5, d.sha256, d.asked.hash}
-	if d.kept != nil {
-		w = append(w, d.kept.hash)
-	}
-	return w
-}
-
 // write takes the next block in and, beside it, runs also (which may be nil).
 // It returns when all are done with p.
 func (d *digester) write(p []byte, also func() error) error {
 	d.size += int64(len(p))
 	if len(p) < parallelFrom {
-		for _, h := range d.writers() {
+		for _, h := range d.hashes {
 			h.Write(p)
 		}
 		return call(also)
 	}
 	var wg sync.WaitGroup
-	for _, h := range d.writers() {
+	for _, h := range d.hashes {
 		wg.Go(func() { h.Write(p) })
 	}
 	err := call(also)
@@ -133,8 +141,16 @@ func call(f func() error) error {
 
 func (d *digester) digests() Digests {
 	return Digests{
-		Size: d.size, MD5: d.md5.Sum(nil), SHA256: d.sha256.Sum(nil), Checksum: d.asked.checksum(),
+		Size: d.size, MD5: sumOf(d.md5), SHA256: sumOf(d.sha256), Checksum: d.asked.checksum(),
 	}
+}
+
+// sumOf is a hash's sum, nil of one that was skipped.
+func sumOf(h hash.Hash) []byte {
+	if h == nil {
+		return nil
+	}
+	return h.Sum(nil)
 }
 
 // keep is the checksum that is stored.

@@ -25,6 +25,10 @@ const (
 
 const hintIdentity = "The file is damaged. Restore it from a backup; VERSION and blobs/VERSION of a store are the same, so the other one will do."
 
+// ID is the store's id in lower-case hex. A store has it from its making on, and
+// so have its backups.
+func (s *Store) ID() string { return hex.EncodeToString(s.id[:]) }
+
 // prepareIdentity writes dir/VERSION.new and syncs it.
 func prepareIdentity(f vfs.FS, dir string, id [16]byte) error {
 	name := path.Join(dir, versionFile+newSuffix)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -25,7 +24,9 @@ func (s *Store) PutPart(ctx context.Context, req PartRequest) (Part, error) {
 	if asked == NoChecksum {
 		asked = u.Checksum
 	}
-	r, err := s.receive(req.Body, req.Size, asked, u.Checksum)
+	r, err := s.receive(req.Body, req.Size, wanted{
+		asked: asked, keep: u.Checksum, skipMD5: req.SkipMD5, skipSHA256: req.SkipSHA256,
+	})
 	if err != nil {
 		return Part{}, err
 	}
@@ -57,7 +58,7 @@ func (s *Store) checkPart(ctx context.Context, bucket, key, id string, number in
 func (s *Store) partRecord(bucket, key, id string, number int, d Digests) *journal.Record {
 	return &journal.Record{
 		Kind: journal.Part, BucketName: bucket, Key: key, Upload: id, Part: number,
-		Size: d.Size, MD5: d.MD5, SHA256: d.SHA256, ETag: hex.EncodeToString(d.MD5), Time: s.stamp(),
+		Size: d.Size, MD5: d.MD5, SHA256: d.SHA256, ETag: etagOf(d.MD5), Time: s.stamp(),
 	}
 }
 

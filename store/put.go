@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
 
 	"larder/store/journal"
 )
@@ -18,13 +17,15 @@ func (s *Store) Put(ctx context.Context, req PutRequest) (Info, error) {
 	if err := s.checkPut(ctx, req); err != nil {
 		return Info{}, err
 	}
-	r, err := s.receive(req.Body, req.Size, req.Checksum, NoChecksum)
+	r, err := s.receive(req.Body, req.Size, wanted{
+		asked: req.Checksum, skipMD5: req.SkipMD5, skipSHA256: req.SkipSHA256,
+	})
 	if err != nil {
 		return Info{}, err
 	}
 	rec := &journal.Record{
 		Kind: journal.Put, BucketName: req.Bucket, Key: req.Key, Owner: req.Owner,
-		ETag: hex.EncodeToString(r.digests.MD5), Time: s.stamp(),
+		ETag: etagOf(r.digests.MD5), Time: s.stamp(),
 	}
 	setMeta(rec, req.Meta)
 	if err := s.verify(r, req.Verify); err != nil {
@@ -45,7 +46,7 @@ func (s *Store) checkPut(ctx context.Context, req PutRequest) error {
 	if err := checkKey(req.Key); err != nil {
 		return err
 	}
-	if err := checkMeta(req.Meta); err != nil {
+	if err := req.Meta.Check(); err != nil {
 		return err
 	}
 	if err := checkAlgorithm(req.Checksum); err != nil {

@@ -32,6 +32,7 @@ type Store struct {
 	fs     vfs.FS // of the data folder
 	blobFS vfs.FS // of the folder that holds blobs/
 	lock   io.Closer
+	id     [16]byte // from VERSION; fixed once the folder is open
 
 	journal *journal.Journal
 	blobs   *blob.Store
@@ -39,6 +40,7 @@ type Store struct {
 
 	buckets   *bucketTable // by name; written by the committer only
 	rows      *rowCache    // decoded rows; filled by readers, corrected by the committer
+	history   *history     // the last changes, for watchers; written by the committer only
 	scrub     scrubFiles   // what the scrubber keeps open
 	notes     indexNotes
 	sound     soundness
@@ -119,6 +121,7 @@ func openOn(ctx context.Context, cfg Config, g ground) (*Store, error) {
 		return nil, err
 	}
 	s.keepReserve()
+	s.history = newHistory(s.journal.Position().Sequence)
 	s.committer = newCommitter(s)
 	s.reclaimer = newReclaimer(s)
 	s.compactor = newCompactor(s)
@@ -135,6 +138,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.id = id
 	s.blobs, err = blob.Open(blob.Config{FS: s.blobFS, StoreID: id, Log: s.log})
 	if err != nil {
 		return err
@@ -217,6 +221,7 @@ func (s *Store) Close() error {
 		s.compactor.close()
 		s.committer.close()
 		s.closed.Store(true)
+		s.history.close()
 		s.reclaimer.close()
 		err = s.closeFiles()
 	})

@@ -120,8 +120,8 @@ type Info struct {
 // Digests are computed while a body is stored, over the decoded bytes.
 type Digests struct {
 	Size     int64
-	MD5      []byte
-	SHA256   []byte
+	MD5      []byte   // nil when the request skipped it
+	SHA256   []byte   // nil when the request skipped it
 	Checksum Checksum // of the algorithm that the request named
 }
 
@@ -139,6 +139,8 @@ type PutRequest struct {
 	Size        int64 // bytes that Body will give, -1 when unknown
 	Meta        Meta
 	Checksum    Algorithm           // which to compute and keep; NoChecksum = CRC64NVME
+	SkipMD5     bool                // no MD5: the ETag is one that is none, and ends in "-0"
+	SkipSHA256  bool                // no SHA-256
 	Verify      func(Digests) error // called after Body's end; an error stores nothing
 	Cond        Condition
 	Owner       string
@@ -215,6 +217,7 @@ type PartRequest struct {
 	Body                  io.Reader
 	Size                  int64
 	Checksum              Algorithm // NoChecksum = the upload's
+	SkipMD5, SkipSHA256   bool      // as in PutRequest; the object gets no MD5 either
 	Verify                func(Digests) error
 }
 

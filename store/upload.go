@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"strings"
 	"time"
 
 	"larder/fault"
@@ -18,7 +17,7 @@ func (s *Store) CreateUpload(_ context.Context, req UploadRequest) (Upload, erro
 	if err := checkKey(req.Key); err != nil {
 		return Upload{}, err
 	}
-	if err := checkMeta(req.Meta); err != nil {
+	if err := req.Meta.Check(); err != nil {
 		return Upload{}, err
 	}
 	sum, err := uploadChecksum(req)
@@ -74,7 +73,10 @@ func uploadChecksum(req UploadRequest) (Checksum, error) {
 	return c, nil
 }
 
-func newUploadID() string {
+func newUploadID() string { return randomHex() }
+
+// randomHex is 16 random bytes in hex.
+func randomHex() string {
 	var id [16]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
 	return hex.EncodeToString(id[:])
@@ -157,10 +159,4 @@ func (s *Store) ListUploads(_ context.Context, req UploadsRequest) (UploadsPage,
 		out.Uploads = append(out.Uploads, uploadOf(req.Bucket, u, rec))
 	}
 	return out, nil
-}
-
-// sameETag compares an ETag as a client may send it back, with or without
-// quotes and in either case.
-func sameETag(given, stored string) bool {
-	return strings.EqualFold(strings.Trim(given, `"`), stored)
 }
