@@ -102,8 +102,11 @@ func parseChecksum(outer Field, fields *Fields) (c Checksum) {
 			inner.Unknown(f)
 		}
 	}
-	if inner.Err() != nil {
+	switch {
+	case inner.Err() != nil:
 		fields.fail(inner.Err())
+	case len(c.Value) == 0:
+		fields.fail(malformed("A checksum without a value."))
 	}
 	return c
 }
@@ -130,7 +133,7 @@ func Refusal(p []byte) (code fault.Code, hint string, message []byte) {
 	if code == fault.OK {
 		return code, "", p[2:]
 	}
-	fields := Fields{rest: p[2:]}
+	fields := behind(p, 2)
 	for f, ok := fields.Next(); ok; f, ok = fields.Next() {
 		if f.Tag == tagHint {
 			hint = f.Text()
@@ -263,6 +266,10 @@ func (k Bucket) Append(b []byte) []byte {
 	return endMessage(b, at)
 }
 
+// maxBuckets bounds an answer. It is above what 4 MiB have room for, unless the
+// names are of a few bytes.
+const maxBuckets = 100_000
+
 // ParseBuckets reads the buckets of an answer.
 func ParseBuckets(p []byte) (list []Bucket, err error) {
 	err = each(p, func(outer Field, fields *Fields) bool {
@@ -270,6 +277,9 @@ func ParseBuckets(p []byte) (list []Bucket, err error) {
 			return false
 		}
 		var k Bucket
+		if !fields.roomFor(len(list), maxBuckets) {
+			return true
+		}
 		if err := each(outer.Value, k.take); err != nil {
 			fields.fail(err)
 		}

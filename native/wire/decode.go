@@ -8,11 +8,20 @@ import (
 // ParseOp reads the operation, the first two bytes of a REQUEST's payload, so
 // that its length can be compared with the operation's own limit. An operation
 // that there is none of is refused by ParseRequest.
-func ParseOp(p []byte) Op { return Op(binary.BigEndian.Uint16(p)) }
+func ParseOp(p []byte) Op {
+	if len(p) < 2 {
+		return 0
+	}
+	return Op(binary.BigEndian.Uint16(p))
+}
 
 // ParseRequest reads the payload of REQUEST. An error concerns the request
 // only: the connection goes on.
 func ParseRequest(p []byte) (*Request, error) {
+	fields := behind(p, 2)
+	if fields.Err() != nil {
+		return nil, fields.Err()
+	}
 	r := &Request{Op: ParseOp(p), Size: -1}
 	takes, _, known := r.Op.takes()
 	switch {
@@ -21,7 +30,6 @@ func ParseRequest(p []byte) (*Request, error) {
 	case len(p) > r.Op.MostBytes():
 		return nil, malformed("The request is too long for its operation.")
 	}
-	fields := Fields{rest: p[2:]}
 	for f, ok := fields.Next(); ok; f, ok = fields.Next() {
 		if takes&groupOf(f.Tag) == 0 {
 			fields.Unknown(f)
@@ -108,19 +116,9 @@ func (r *Request) take(f Field, fields *Fields) {
 	case tagFromKey:
 		r.Source.Key = f.Text()
 	case tagFromETag:
-		r.Source.ETag = f.Text()
-	case tagOffset:
-		r.Range.Offset = f.size(fields)
-		r.Range.Form = max(r.Range.Form, From)
-	case tagRange:
-		r.Range.Length = f.size(fields)
-		r.Range.Form = max(r.Range.Form, Span)
-	case tagSuffix:
-		if r.Range.Form != Whole {
-			fields.fail(malformed("A range that is a suffix, and is not."))
-		}
-		r.Range.Length = f.size(fields)
-		r.Range.Form = Suffix
+		r.Source.ETag = f.etag(fields)
+	case tagOffset, tagRange, tagSuffix:
+		r.Range.take(f, fields)
 	case tagUser, tagTags, tagHeader:
 		r.Meta.take(f, fields, requestMeta())
 	case tagAlgorithm:
@@ -140,15 +138,32 @@ func (r *Request) take(f Field, fields *Fields) {
 	}
 }
 
+// take reads a field of a range. A suffix stands alone, in any order.
+func (r *Range) take(f Field, fields *Fields) {
+	n := f.size(fields)
+	if r.Form != Whole && (r.Form == Suffix) != (f.Tag == tagSuffix) {
+		fields.fail(malformed("A range that is a suffix, and is not."))
+		return
+	}
+	switch f.Tag {
+	case tagOffset:
+		r.Offset, r.Form = n, max(r.Form, From)
+	case tagRange:
+		r.Length, r.Form = n, Span
+	case tagSuffix:
+		r.Length, r.Form = n, Suffix
+	}
+}
+
 // maxConditions bounds the ETags of a condition.
 const maxConditions = 64
 
 func (r *Request) takeCondition(f Field, fields *Fields) {
 	switch f.Tag {
 	case tagIfMatch:
-		r.IfMatch = append(r.IfMatch, f.Text())
+		r.IfMatch = append(r.IfMatch, f.etag(fields))
 	case tagUnlike:
-		r.IfNoneMatch = append(r.IfNoneMatch, f.Text())
+		r.IfNoneMatch = append(r.IfNoneMatch, f.etag(fields))
 	case tagIfAbsent:
 		r.IfAbsent = f.flag(fields)
 	case tagModified:
@@ -201,13 +216,19 @@ func parseDelete(outer Field, fields *Fields) (d DeleteEntry) {
 		case tagKey:
 			d.Key = f.Text()
 		case tagIfMatch:
-			d.IfMatch = f.Text()
+			if d.IfMatch != "" {
+				inner.fail(malformed("A key with two conditions."))
+			}
+			d.IfMatch = f.etag(&inner)
 		default:
 			inner.Unknown(f)
 		}
 	}
-	if inner.Err() != nil {
+	switch {
+	case inner.Err() != nil:
 		fields.fail(inner.Err())
+	case d.Key == "":
+		fields.fail(malformed("One of the keys is empty."))
 	}
 	return d
 }
@@ -224,8 +245,11 @@ func parseComplete(outer Field, fields *Fields) (p CompletePart) {
 			inner.Unknown(f)
 		}
 	}
-	if inner.Err() != nil {
+	switch {
+	case inner.Err() != nil:
 		fields.fail(inner.Err())
+	case p.Number == 0:
+		fields.fail(malformed("One of the parts has no number."))
 	}
 	return p
 }
@@ -248,8 +272,8 @@ func (r *Request) check(takes group) error {
 		return malformed("A write can be compared with one ETag only.")
 	case takes&ofDeletes != 0 && len(r.Deletes) == 0:
 		return malformed("The request names no keys.")
-	case r.Range.Form == Suffix && r.Range.Offset != 0:
-		return malformed("A range that is a suffix, and is not.")
+	case takes&ofParts != 0 && len(r.Parts) == 0:
+		return malformed("The request names no parts.")
 	}
 	return nil
 }

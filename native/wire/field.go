@@ -14,16 +14,30 @@ type Field struct {
 
 // Fields walks over a message.
 type Fields struct {
-	rest []byte
-	err  error
+	rest  []byte
+	err   error
+	seen  [2]uint64 // tags below 128, as bits
+	twice bool      // the last field has stood there before, and may not
+}
+
+// behind walks over the message behind the first n bytes of a payload.
+func behind(p []byte, n int) Fields {
+	if len(p) < n {
+		return Fields{err: malformed("A payload that is too short.")}
+	}
+	return Fields{rest: p[n:]}
 }
 
 // Next returns the next field; none is left, or the message is broken, when ok
 // is false.
 //
 // A field of an odd tag that nobody has asked for is not passed over by Next:
-// whoever reads a message says so with Unknown.
+// whoever reads a message says so with Unknown. A field that was known and may
+// stand there once only is refused by the call behind its second time.
 func (f *Fields) Next() (field Field, ok bool) {
+	if f.twice {
+		f.fail(malformed("A field that is given twice."))
+	}
 	if f.err != nil || len(f.rest) == 0 {
 		return Field{}, false
 	}
@@ -37,8 +51,32 @@ func (f *Fields) Next() (field Field, ok bool) {
 		return f.broken()
 	}
 	rest = rest[n:]
-	f.rest = rest[length:]
+	f.rest, f.twice = rest[length:], f.again(tag)
 	return Field{Tag: tag, Value: rest[:length]}, true
+}
+
+// again tells whether a tag that may stand there once has been there before.
+func (f *Fields) again(tag uint64) bool {
+	if tag >= 128 || repeats(tag) {
+		return false
+	}
+	word, bit := &f.seen[tag/64], uint64(1)<<(tag%64)
+	before := *word&bit != 0
+	*word |= bit
+	return before
+}
+
+// repeats tells whether a field of a tag may stand in a message more than once.
+// Where the same tag may only once, as the if-match of writes, who reads it
+// counts.
+func repeats(tag uint64) bool {
+	switch tag {
+	case tagIfMatch, tagUnlike, tagUser, tagTags, tagHeader, tagDelete, tagComplete,
+		tagBucketEntry, tagPartSize, tagOwnUser, tagOwnTags, tagOwnHeader,
+		tagResult, tagEntry, tagCommon, tagUploadEntry, tagPartEntry:
+		return true
+	}
+	return false
 }
 
 func (f *Fields) broken() (Field, bool) {
@@ -58,6 +96,7 @@ func (f *Fields) Err() error { return f.err }
 // Unknown says that nobody knows the field: an even tag is passed over, an odd
 // one breaks the message off with fault.NotImplemented.
 func (f *Fields) Unknown(field Field) {
+	f.twice = false // who knows how often it may stand there
 	if field.Tag%2 == 1 {
 		f.fail(unknown("A field that this program does not know, and that it would have to."))
 	}
@@ -74,6 +113,15 @@ func uvarint(b []byte) (v uint64, n int) {
 
 // Text is the value as a string of its own.
 func (f Field) Text() string { return string(f.Value) }
+
+// etag reads the ETag of a condition. An empty one is refused: further on it
+// would stand for no condition.
+func (f Field) etag(fields *Fields) string {
+	if len(f.Value) == 0 {
+		fields.fail(malformed("A condition without an ETag."))
+	}
+	return f.Text()
+}
 
 // uint reads a value that is one uvarint of at most most.
 func (f Field) uint(fields *Fields, most uint64) uint64 {
@@ -116,6 +164,10 @@ func (f Field) pair(fields *Fields) (name, value string) {
 	return string(rest[:length]), string(rest[length:])
 }
 
+// maxPairs bounds each kind of pairs. It is above what the 2,048 bytes of user
+// metadata have room for.
+const maxPairs = 2048
+
 // addPair puts a pair into a map that is made when it is needed. A name may
 // stand there once.
 func (f Field) addPair(fields *Fields, to *map[string]string) {
@@ -123,10 +175,15 @@ func (f Field) addPair(fields *Fields, to *map[string]string) {
 	if *to == nil {
 		*to = make(map[string]string)
 	}
-	if _, twice := (*to)[name]; twice {
+	_, twice := (*to)[name]
+	switch {
+	case twice:
 		fields.fail(malformed("A name that is given twice."))
+	case len(*to) == maxPairs:
+		fields.fail(malformed("More metadata than an object can have."))
+	default:
+		(*to)[name] = value
 	}
-	(*to)[name] = value
 }
 
 func appendHead(b []byte, tag uint64, length int) []byte {
@@ -151,7 +208,11 @@ func appendBytes(b []byte, tag uint64, p []byte) []byte {
 	return append(b, p...)
 }
 
+// appendTime leaves out the zero time, which the bytes of a time cannot say.
 func appendTime(b []byte, tag uint64, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
 	b = appendHead(b, tag, 8)
 	return binary.BigEndian.AppendUint64(b, uint64(t.UnixNano()))
 }

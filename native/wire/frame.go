@@ -99,6 +99,9 @@ func rules(t Type) (r rule, known bool) {
 // ParseHeader reads HeaderSize bytes that came from one side and refuses what
 // the table of frames does not allow. The connection must end then.
 func ParseHeader(b []byte, from Sender) (Header, error) {
+	if len(b) < HeaderSize {
+		return Header{}, malformed("A frame without a whole header.")
+	}
 	h := Header{
 		Type: Type(b[0]), Last: b[1] == flagLast,
 		Stream: binary.BigEndian.Uint32(b[4:]), Length: binary.BigEndian.Uint32(b[8:]),
@@ -146,6 +149,9 @@ func AppendCredit(b []byte, stream, n uint32) []byte {
 
 // ParseCredit reads the payload of CREDIT.
 func ParseCredit(p []byte) (uint32, error) {
+	if len(p) != 4 {
+		return 0, malformed("A credit that is not 4 bytes long.")
+	}
 	n := binary.BigEndian.Uint32(p)
 	if n == 0 || n > MaxCredit {
 		return 0, malformed("A credit of no bytes, or of too many.")
@@ -177,18 +183,29 @@ func (f Farewell) Append(b []byte) []byte {
 
 // ParseFarewell reads the payload of GOAWAY.
 func ParseFarewell(p []byte) (Farewell, error) {
-	f := Farewell{Code: ParseCode(p), Last: binary.BigEndian.Uint32(p[2:])}
-	fields := Fields{rest: p[6:]}
+	var f Farewell
+	fields := behind(p, 6)
+	if fields.Err() == nil {
+		f.Code, f.Last = ParseCode(p), binary.BigEndian.Uint32(p[2:])
+	}
 	for field, ok := fields.Next(); ok; field, ok = fields.Next() {
-		if field.Tag == tagSecondHint {
-			f.Hint = field.Text()
+		if field.Tag != tagSecondHint {
+			fields.Unknown(field)
+			continue
 		}
+		f.Hint = field.Text()
 	}
 	return f, fields.Err()
 }
 
-// ParseCode reads the code at the beginning of a payload of two bytes or more.
-func ParseCode(p []byte) fault.Code { return fault.Code(binary.BigEndian.Uint16(p)) }
+// ParseCode reads the code at the beginning of a payload. One that is too short
+// for a code is fault.InvalidArgument.
+func ParseCode(p []byte) fault.Code {
+	if len(p) < 2 {
+		return fault.InvalidArgument
+	}
+	return fault.Code(binary.BigEndian.Uint16(p))
+}
 
 // Trailer is the payload of END.
 type Trailer struct {
@@ -218,7 +235,7 @@ func (t Trailer) Append(b []byte, stream uint32) []byte {
 // ParseTrailer reads the payload of END.
 func ParseTrailer(p []byte) (Trailer, error) {
 	t := Trailer{Code: ParseCode(p), Length: -1}
-	fields := Fields{rest: p[2:]}
+	fields := behind(p, 2)
 	for f, ok := fields.Next(); ok; f, ok = fields.Next() {
 		switch f.Tag {
 		case tagLength:
@@ -229,6 +246,8 @@ func ParseTrailer(p []byte) (Trailer, error) {
 				break
 			}
 			t.CRC, t.HasCRC = binary.BigEndian.Uint32(f.Value), true
+		default:
+			fields.Unknown(f)
 		}
 	}
 	if fields.Err() == nil && t.Length < 0 {

@@ -136,7 +136,7 @@ func (m WelcomeMessage) Append(b []byte) []byte {
 // ParseWelcome reads the payload of WELCOME.
 func ParseWelcome(p []byte) (WelcomeMessage, error) {
 	m := WelcomeMessage{Code: ParseCode(p)}
-	fields := Fields{rest: p[2:]}
+	fields := behind(p, 2)
 	for f, ok := fields.Next(); ok; f, ok = fields.Next() {
 		switch f.Tag {
 		case tagFirstProof:

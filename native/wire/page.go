@@ -26,18 +26,35 @@ func AppendPrefix(b []byte, prefix string) []byte { return appendText(b, tagComm
 // AppendNext writes where the next page of a list begins.
 func AppendNext(b []byte, next string) []byte { return appendText(b, tagNext, next) }
 
+// maxEntries bounds each kind of entries of an answer, above the 1,000 that a
+// page has.
+const maxEntries = 10_000
+
+// roomFor tells whether a list of n entries may have one more.
+func (f *Fields) roomFor(n, most int) bool {
+	if n >= most {
+		f.fail(malformed("More entries than an answer can have."))
+	}
+	return n < most
+}
+
 // ParsePage reads what List answers.
 func ParsePage(p []byte) (page Page, err error) {
 	err = each(p, func(f Field, fields *Fields) bool {
 		switch f.Tag {
 		case tagEntry:
 			var o Object
+			if !fields.roomFor(len(page.Objects), maxEntries) {
+				break
+			}
 			if err := each(f.Value, o.take); err != nil {
 				fields.fail(err)
 			}
 			page.Objects = append(page.Objects, o)
 		case tagCommon:
-			page.Prefixes = append(page.Prefixes, f.Text())
+			if fields.roomFor(len(page.Prefixes), maxEntries) {
+				page.Prefixes = append(page.Prefixes, f.Text())
+			}
 		case tagNext:
 			page.Next = f.Text()
 		default:
@@ -74,6 +91,9 @@ func ParseResults(p []byte) (list []Result, err error) {
 			return false
 		}
 		var r Result
+		if !fields.roomFor(len(list), MaxDeletes) {
+			return true
+		}
 		if err := each(outer.Value, r.take); err != nil {
 			fields.fail(err)
 		}
@@ -172,6 +192,9 @@ func ParsePartPage(p []byte) (page PartPage, err error) {
 		switch f.Tag {
 		case tagPartEntry:
 			var k Part
+			if !fields.roomFor(len(page.Parts), maxEntries) {
+				break
+			}
 			if err := each(f.Value, k.take); err != nil {
 				fields.fail(err)
 			}
@@ -197,8 +220,8 @@ type Upload struct {
 func (u Upload) Append(b []byte) []byte {
 	b, at := beginMessage(b, tagUploadEntry)
 	b = appendText(b, tagKey, u.Key)
-	b = appendText(b, tagUploadID, u.ID)
 	b = appendTime(b, tagTime, u.Started)
+	b = appendText(b, tagUploadID, u.ID)
 	return endMessage(b, at)
 }
 
@@ -234,6 +257,9 @@ func ParseUploadPage(p []byte) (page UploadPage, err error) {
 		switch f.Tag {
 		case tagUploadEntry:
 			var u Upload
+			if !fields.roomFor(len(page.Uploads), maxEntries) {
+				break
+			}
 			if err := each(f.Value, u.take); err != nil {
 				fields.fail(err)
 			}
@@ -284,8 +310,8 @@ type Event struct {
 // Append writes a whole EVENT frame.
 func (e Event) Append(b []byte, stream uint32) []byte {
 	b, at := BeginFrame(b, TypeEvent, false, stream)
-	b = appendUint(b, tagPosition, e.Sequence)
 	b = appendSome(b, tagKey, e.Key)
+	b = appendUint(b, tagPosition, e.Sequence)
 	b = appendPositive(b, tagKind, int64(e.Kind))
 	b = appendFlag(b, tagGap, e.Gap)
 	return EndFrame(b, at)

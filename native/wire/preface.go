@@ -60,7 +60,7 @@ const PrefaceSize = prefaceFixed
 
 // PrefaceRest tells from the first PrefaceSize bytes how many follow.
 func PrefaceRest(b []byte) (int, error) {
-	if string(b[:4]) != magic {
+	if len(b) < PrefaceSize || string(b[:4]) != magic {
 		return 0, malformed("This is not the native protocol.")
 	}
 	n := int(binary.BigEndian.Uint16(b[6:]))

@@ -205,9 +205,7 @@ func (r *Request) Append(b []byte) []byte {
 	b = appendSome(b, tagFromBucket, r.Source.Bucket)
 	b = appendSome(b, tagFromKey, r.Source.Key)
 	b = appendSome(b, tagFromETag, r.Source.ETag)
-	b = r.Range.append(b)
 	b = r.appendConditions(b)
-	b = appendPositive(b, tagAlgorithm, int64(r.Algorithm))
 	b = r.Meta.append(b, requestMeta())
 	for _, d := range r.Deletes {
 		var at int
@@ -236,34 +234,33 @@ func (r *Request) Append(b []byte) []byte {
 
 func requestMeta() metaTags { return metaTags{user: tagUser, tags: tagTags, header: tagHeader} }
 
+// append writes a range, but for a suffix, whose tag stands behind if-match.
 func (r Range) append(b []byte) []byte {
-	switch r.Form {
-	case From:
-		return appendUint(b, tagOffset, uint64(r.Offset))
-	case Span:
+	if r.Form == From || r.Form == Span {
 		b = appendUint(b, tagOffset, uint64(r.Offset))
-		return appendUint(b, tagRange, uint64(r.Length))
-	case Suffix:
-		return appendUint(b, tagSuffix, uint64(r.Length))
+	}
+	if r.Form == Span {
+		b = appendUint(b, tagRange, uint64(r.Length))
 	}
 	return b
 }
 
+// appendConditions writes them, and what has its tag between theirs.
 func (r *Request) appendConditions(b []byte) []byte {
+	b = r.Range.append(b)
 	for _, etag := range r.IfMatch {
 		b = appendText(b, tagIfMatch, etag)
 	}
+	if r.Range.Form == Suffix {
+		b = appendUint(b, tagSuffix, uint64(r.Range.Length))
+	}
+	b = appendPositive(b, tagAlgorithm, int64(r.Algorithm))
 	b = appendFlag(b, tagIfAbsent, r.IfAbsent)
 	for _, etag := range r.IfNoneMatch {
 		b = appendText(b, tagUnlike, etag)
 	}
-	if !r.ModifiedSince.IsZero() {
-		b = appendTime(b, tagModified, r.ModifiedSince)
-	}
-	if !r.UnmodifiedSince.IsZero() {
-		b = appendTime(b, tagUnmodified, r.UnmodifiedSince)
-	}
-	return b
+	b = appendTime(b, tagModified, r.ModifiedSince)
+	return appendTime(b, tagUnmodified, r.UnmodifiedSince)
 }
 
 func (r *Request) appendPage(b []byte) []byte {
