@@ -54,6 +54,7 @@ type process struct {
 	cmd         *exec.Cmd
 	data        string
 	s3, console string // URLs
+	native      string // host:port
 	code        string // of the set-up page; "" when there is an administrator
 	certificate string
 	exited      chan struct{} // closed when the process has ended
@@ -67,6 +68,7 @@ type readyLine struct {
 	Msg         string   `json:"msg"`
 	S3          []string `json:"s3"`
 	Console     []string `json:"console"`
+	Native      string   `json:"native"`
 	Code        string   `json:"setup_code"`
 	Certificate string   `json:"certificate_sha256"`
 }
@@ -74,7 +76,7 @@ type readyLine struct {
 // launch starts a binary as a server on free loopback ports and waits until it
 // is ready. The error carries the server's log.
 func launch(binary, dir string, env, args []string) (*process, error) {
-	cmd := exec.Command(binary, append([]string{"serve", "--log-format=json", "--s3=127.0.0.1:0", "--console=127.0.0.1:0"}, args...)...)
+	cmd := exec.Command(binary, append([]string{"serve", "--log-format=json", "--s3=127.0.0.1:0", "--console=127.0.0.1:0", "--native=127.0.0.1:0"}, args...)...)
 	return launchCmd(cmd, dir, env)
 }
 
@@ -92,7 +94,7 @@ func launchCmd(cmd *exec.Cmd, dir string, env []string) (*process, error) {
 	go p.follow(stderr, ready)
 	select {
 	case line := <-ready:
-		p.s3, p.console, p.code, p.certificate = line.S3[0], line.Console[0], line.Code, line.Certificate
+		p.s3, p.console, p.native, p.code, p.certificate = line.S3[0], line.Console[0], line.Native, line.Code, line.Certificate
 		return p, nil
 	case <-p.exited:
 		return nil, fmt.Errorf("the server ended: %v\n%s", p.exit, p.logText())

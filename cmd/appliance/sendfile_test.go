@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -10,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"larder/client"
 )
 
 // TestSendfile watches the system calls of the real binary while a large object
@@ -27,7 +31,7 @@ func TestSendfile(t *testing.T) {
 	data := t.TempDir()
 	trace := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-D", "-f", "-e", "trace=sendfile", "-o", trace, binary(t), "serve",
-		"--data", data, "--log-format=json", "--s3=127.0.0.1:0", "--console=127.0.0.1:0")
+		"--data", data, "--log-format=json", "--s3=127.0.0.1:0", "--console=127.0.0.1:0", "--native=127.0.0.1:0")
 	p, err := launchCmd(cmd, data, append(os.Environ(), firstKey()...))
 	if err != nil {
 		t.Fatal(err)
@@ -43,12 +47,35 @@ func TestSendfile(t *testing.T) {
 	if got := mustRequest(t, http.MethodGet, p.s3+"/bkt/large", ""); got != string(body) {
 		t.Fatal("other bytes came back")
 	}
+	if got := getNative(t, p, "bkt", "large"); !bytes.Equal(got, body) {
+		t.Fatal("other bytes came back by the native protocol")
+	}
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if sent := sentBySendfile(t, trace); sent < size*9/10 {
-		t.Errorf("%d of %d bytes left by sendfile", sent, size)
+	if sent := sentBySendfile(t, trace); sent < 2*size*9/10 {
+		t.Errorf("%d of %d bytes left by sendfile", sent, 2*size)
 	}
+}
+
+// getNative reads an object by the native protocol.
+func getNative(t *testing.T, p *process, bucket, key string) []byte {
+	t.Helper()
+	c, err := client.New(client.Config{Addr: p.native, KeyID: "AKTESTTESTTESTTEST", Secret: "a-long-secret-for-tests-0123456789"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := c.Get(t.Context(), bucket, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	body, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 // sentBySendfile adds up what the calls in a trace returned.

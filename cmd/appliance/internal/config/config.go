@@ -24,12 +24,16 @@ import (
 // a disk that is not mounted.
 const DefaultData = "./data"
 
+// DefaultNative is the address of the native protocol when nobody names one. When
+// it is taken, Larder starts without.
+const DefaultNative = ":9002"
+
 // Config holds every setting. The tags are the settings' names.
 type Config struct {
 	Data    string `koanf:"data"`    // the data folder
 	S3      string `koanf:"s3"`      // address of the S3 API
 	Console string `koanf:"console"` // address of console and admin API
-	Native  string `koanf:"native"`  // reserved for the native protocol; nothing listens there yet
+	Native  string `koanf:"native"`  // of the native protocol; "": it is off
 
 	S3Domains  []string `koanf:"s3-domains"` // base domains of virtual-host style
 	S3URL      string   `koanf:"s3-url"`     // what the console tells clients; "" = from the request
@@ -69,7 +73,7 @@ func secrets() []string { return []string{"admin-password", "secret-key"} }
 // list of all settings.
 func defaults() map[string]any {
 	return map[string]any{
-		"data": DefaultData, "s3": ":9000", "console": ":9001", "native": ":9002",
+		"data": DefaultData, "s3": ":9000", "console": ":9001", "native": DefaultNative,
 		"s3-domains": []string{}, "s3-url": "", "region": "us-east-1", "require-tls": false, "console-hosts": []string{}, "refuse-unsigned": false,
 		"segment-size": int64(64 << 20), "compact-rate": int64(50_000_000), "upload-expiry": 7 * 24 * time.Hour,
 		"scrub-period": 30 * 24 * time.Hour, "scrub-rate": int64(50_000_000),

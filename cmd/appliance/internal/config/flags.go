@@ -14,7 +14,7 @@ func ServeFlags(f *pflag.FlagSet) {
 	text := func(name, usage string) { f.String(name, d[name].(string), usage) }
 	text("s3", "address of the S3 API")
 	text("console", "address of the console and the admin API")
-	text("native", "address of the native protocol (reserved: nothing listens there yet)")
+	text("native", "address of the native protocol (empty: off)")
 	f.StringSlice("s3-domains", nil, "base domains for virtual-host style, as bucket.DOMAIN")
 	text("s3-url", "URL of the S3 API that the console shows (default: made from the request)")
 	text("region", "region that clients sign for")

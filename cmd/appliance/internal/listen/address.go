@@ -46,23 +46,32 @@ func OutsideAddrs() []net.IP {
 // most useful first: the machine's addresses for one on all interfaces, else
 // the address itself. At most five.
 func URLs(scheme string, at net.Addr) []string {
+	hosts := Hosts(at)
+	for i, h := range hosts {
+		hosts[i] = scheme + "://" + h
+	}
+	return hosts
+}
+
+// Hosts is URLs without a scheme: hosts with the port.
+func Hosts(at net.Addr) []string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok {
-		return []string{scheme + "://" + at.String()}
+		return []string{at.String()}
 	}
 	_, port, err := net.SplitHostPort(tcp.String())
 	if err != nil {
 		return nil
 	}
 	if !tcp.IP.IsUnspecified() {
-		return []string{scheme + "://" + net.JoinHostPort(tcp.IP.String(), port)}
+		return []string{net.JoinHostPort(tcp.IP.String(), port)}
 	}
-	out := []string{scheme + "://" + net.JoinHostPort("localhost", port)}
+	out := []string{net.JoinHostPort("localhost", port)}
 	if name := Hostname(); name != "" {
-		out = append(out, scheme+"://"+net.JoinHostPort(name, port))
+		out = append(out, net.JoinHostPort(name, port))
 	}
 	for _, ip := range OutsideAddrs() {
-		out = append(out, scheme+"://"+net.JoinHostPort(ip.String(), port))
+		out = append(out, net.JoinHostPort(ip.String(), port))
 	}
 	return out[:min(len(out), 5)]
 }

@@ -29,7 +29,7 @@ const (
 	maxBackoff       = time.Second
 )
 
-// plainRefused is all that a plain request gets where TLS is demanded.
+// plainRefused is all that a plain HTTP request gets where TLS is demanded.
 const plainRefused = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
 	"This port speaks TLS only (the setting require-tls). Use https://\n"
 
@@ -37,6 +37,7 @@ const plainRefused = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; char
 type Config struct {
 	TLS        *tls.Config // required; its certificates answer TLS connections
 	RequireTLS bool        // refuse plain connections
+	Refusal    []byte      // all that a plain connection gets then; nil = an answer of HTTP
 	MaxConns   int         // open at once; more are closed on arrival
 	Log        *slog.Logger
 }
@@ -61,6 +62,9 @@ type Listener struct {
 func New(inner net.Listener, cfg Config) *Listener {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Refusal == nil {
+		cfg.Refusal = []byte(plainRefused)
 	}
 	l := &Listener{
 		inner:   inner,
@@ -182,7 +186,7 @@ func (l *Listener) tell(c *Conn) {
 	case first == recordTypeHandshake:
 		out = tls.Server(c, l.cfg.TLS)
 	case l.cfg.RequireTLS:
-		refusePlain(c)
+		l.refusePlain(c)
 		return
 	}
 	select {
@@ -195,10 +199,10 @@ func (l *Listener) tell(c *Conn) {
 // refusePlain says that the port speaks TLS only, then reads what was sent
 // before it closes: a close with unread bytes resets the connection, and the
 // client would lose the answer.
-func refusePlain(c *Conn) {
+func (l *Listener) refusePlain(c *Conn) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(firstByteTimeout))
-	if _, err := io.WriteString(c, plainRefused); err != nil {
+	if _, err := c.Write(l.cfg.Refusal); err != nil {
 		return
 	}
 	if tcp, ok := c.Conn.(*net.TCPConn); ok && tcp.CloseWrite() == nil {

@@ -18,20 +18,27 @@ func (s *Server) announce(code string) {
 	console, api := listen.URLs(scheme, s.console.Addr()), listen.URLs(scheme, s.s3.Addr())
 	if s.cfg.LogFormat == "json" {
 		args := []any{"version", s.version, "data", s.cfg.Data, "console", console, "s3", api, "certificate_sha256", s.certificate.Fingerprint}
+		if s.native != nil {
+			args = append(args, "native", s.native.Addr().String())
+		}
 		if code != "" {
 			args = append(args, "setup_code", code)
 		}
 		s.log.Info("Larder is ready", args...)
 		return
 	}
-	_, _ = fmt.Fprint(s.out, banner(s.version, s.cfg.Data, console, api, s.certificate.Fingerprint, code))
+	var own []string
+	if s.native != nil {
+		own = listen.Hosts(s.native.Addr())
+	}
+	_, _ = fmt.Fprint(s.out, banner(s.version, s.cfg.Data, console, api, own, s.certificate.Fingerprint, code))
 }
 
-func banner(version, data string, console, api []string, fingerprint, code string) string {
+func banner(version, data string, console, api, own []string, fingerprint, code string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Larder %s serves %s\n\n", version, data)
-	for i, urls := range [][]string{console, api} {
-		label := [2]string{"Console", "S3 API"}[i]
+	for i, urls := range [][]string{console, api, own} {
+		label := [3]string{"Console", "S3 API", "Native"}[i]
 		for _, url := range urls {
 			fmt.Fprintf(&b, "  %-9s %s\n", label, url)
 			label = ""

@@ -11,21 +11,33 @@ import (
 	"larder/s3"
 )
 
-// port is one HTTP server on one listener.
-type port struct {
+// port is one front end on one listener.
+type port interface {
+	// serve answers requests until stop. A listener that breaks is an error.
+	serve() error
+	// stop accepts no more and waits for running requests until ctx ends, then
+	// cuts them off. It tells whether all of them had finished.
+	stop(ctx context.Context) (finished bool)
+	String() string
+}
+
+// httpPort is an HTTP server on a listener.
+type httpPort struct {
 	name     string
 	listener net.Listener
 	server   *http.Server
 }
 
+func (p *httpPort) String() string { return p.name }
+
 // newPort gives every port the limits that S3 clients need. There is no limit
 // on the time of a whole request: large bodies over slow lines take hours.
 // listen and s3 cut who stalls.
-func newPort(name string, l net.Listener, h http.Handler, log *slog.Logger) *port {
+func newPort(name string, l net.Listener, h http.Handler, log *slog.Logger) *httpPort {
 	var http1 http.Protocols
 	http1.SetHTTP1(true) // no HTTP/2, with or without TLS: decision 0006
 	log = log.With("port", name)
-	return &port{name: name, listener: l, server: &http.Server{
+	return &httpPort{name: name, listener: l, server: &http.Server{
 		Handler:                      h,
 		Protocols:                    &http1,
 		ReadHeaderTimeout:            s3.ReadHeaderTimeout,
@@ -36,17 +48,14 @@ func newPort(name string, l net.Listener, h http.Handler, log *slog.Logger) *por
 	}}
 }
 
-// serve answers requests until stop. A listener that breaks is an error.
-func (p *port) serve() error {
+func (p *httpPort) serve() error {
 	if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil
 }
 
-// stop accepts no more and waits for running requests until ctx ends, then
-// cuts them off. It tells whether all of them had finished.
-func (p *port) stop(ctx context.Context) (finished bool) {
+func (p *httpPort) stop(ctx context.Context) (finished bool) {
 	if p.server.Shutdown(ctx) == nil {
 		return true
 	}

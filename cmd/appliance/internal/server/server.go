@@ -54,7 +54,8 @@ type Server struct {
 	certificate listen.Certificate
 
 	console, s3 net.Listener
-	ports       []*port
+	native      net.Listener // nil: the native protocol is off
+	ports       []port
 	background  []func(context.Context)
 	scrubber    *scrubber.Scrubber
 	stopping    atomic.Bool
@@ -120,23 +121,25 @@ func (s *Server) openCertificate(context.Context) (err error) {
 	return err
 }
 
-// listen opens the two HTTP ports.
+// listen opens the two HTTP ports, and that of the native protocol.
 func (s *Server) listen(ctx context.Context) (err error) {
-	open := func(setting, addr string) (net.Listener, error) {
+	open := func(setting, addr string, refusal []byte) (net.Listener, error) {
 		var lc net.ListenConfig
 		inner, err := lc.Listen(ctx, "tcp", addr)
 		if err != nil {
 			return nil, noPort(setting, addr, err)
 		}
 		return listen.New(inner, listen.Config{
-			TLS: s.certificate.ServerConfig(), RequireTLS: s.cfg.RequireTLS, MaxConns: s.cfg.MaxConnections, Log: s.log,
+			TLS: s.certificate.ServerConfig(), RequireTLS: s.cfg.RequireTLS, Refusal: refusal, MaxConns: s.cfg.MaxConnections, Log: s.log,
 		}), nil
 	}
-	if s.s3, err = open("s3", s.cfg.S3); err != nil {
+	if s.s3, err = open("s3", s.cfg.S3, nil); err != nil {
 		return err
 	}
-	s.console, err = open("console", s.cfg.Console)
-	return err
+	if s.console, err = open("console", s.cfg.Console, nil); err != nil {
+		return err
+	}
+	return s.listenNative(open)
 }
 
 // noPort is the error for an address that cannot be listened on.
@@ -161,6 +164,10 @@ func (s *Server) wire(ctx context.Context) error {
 		Gate: doors, Auth: s.auth, Domains: s.cfg.S3Domains, Region: s.cfg.Region,
 		RefuseUnsigned: s.cfg.RefuseUnsigned, Log: s.log,
 	})
+	requests, own := objects.Requests, s.wireNative(doors)
+	if own != nil {
+		requests = func() int64 { return objects.Requests() + own.Requests() }
+	}
 	var err error
 	s.scrubber, err = scrubber.New(ctx, scrubber.Config{
 		Store: s.store, Period: s.cfg.ScrubPeriod, MaxRate: s.cfg.ScrubRate, Log: s.log,
@@ -169,7 +176,7 @@ func (s *Server) wire(ctx context.Context) error {
 		return err
 	}
 	control := admin.New(admin.Config{
-		Auth: s.auth, Store: s.store, Version: s.version, Started: time.Now(), Requests: objects.Requests,
+		Auth: s.auth, Store: s.store, Version: s.version, Started: time.Now(), Requests: requests,
 		Scrubber: s.scrubber, Files: files{s, doors}, Stopping: s.stop, Log: s.log,
 	})
 	console, err := web.New(web.Config{
@@ -185,10 +192,13 @@ func (s *Server) wire(ctx context.Context) error {
 	}
 	local := control.Handler(doors, func(*http.Request) (auth.Caller, error) { return s.auth.Local(), nil })
 	s.background = append(s.background, console.Run, s.scrubber.Run, s.snapshots().Run)
-	s.ports = []*port{
+	s.ports = []port{
 		newPort("s3", s.s3, objects, s.log), // watches the pace of bodies itself
 		newPort("console", s.console, listen.MinimumRate(s.health(console)), s.log),
 		newPort("socket", socket, s.health(local), s.log),
+	}
+	if own != nil {
+		s.ports = append(s.ports, &nativePort{s.native, own})
 	}
 	return nil
 }
@@ -240,7 +250,7 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, p := range s.ports {
 		wg.Go(func() {
 			if err := p.serve(); err != nil {
-				broken <- fmt.Errorf("port %s: %w", p.name, err)
+				broken <- fmt.Errorf("port %s: %w", p, err)
 			}
 		})
 	}
@@ -273,7 +283,7 @@ func (s *Server) drain() {
 	for _, p := range s.ports {
 		wg.Go(func() {
 			if !p.stop(ctx) {
-				s.log.Warn("running requests were cut off (the setting shutdown-timeout)", "port", p.name)
+				s.log.Warn("running requests were cut off (the setting shutdown-timeout)", "port", p.String())
 			}
 		})
 	}
@@ -284,7 +294,7 @@ func (s *Server) drain() {
 // Changes that the store accepted are finished and durable afterwards.
 func (s *Server) Close() error {
 	var errs []error
-	for _, l := range []net.Listener{s.s3, s.console} {
+	for _, l := range []net.Listener{s.s3, s.console, s.native} {
 		if l != nil {
 			_ = l.Close() // closed already after Run
 		}

@@ -52,13 +52,13 @@ func TestS3URL(t *testing.T) {
 func TestBanner(t *testing.T) {
 	t.Parallel()
 	urls := []string{"http://localhost:9001", "http://nas:9001"}
-	text := server.Banner("v1", "./data", urls, []string{"http://localhost:9000"}, "AB:CD", "CODE-1")
-	for _, part := range []string{"Larder v1", "Console   http://localhost:9001", "http://nas:9001", "S3 API    http://localhost:9000", "AB:CD", "Set-up code: CODE-1"} {
+	text := server.Banner("v1", "./data", urls, []string{"http://localhost:9000"}, []string{"localhost:9002"}, "AB:CD", "CODE-1")
+	for _, part := range []string{"Larder v1", "Console   http://localhost:9001", "http://nas:9001", "S3 API    http://localhost:9000", "Native    localhost:9002", "AB:CD", "Set-up code: CODE-1"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the banner lacks %q:\n%s", part, text)
 		}
 	}
-	if text := server.Banner("v1", "./data", urls, urls, "AB:CD", ""); strings.Contains(text, "code") {
+	if text := server.Banner("v1", "./data", urls, urls, nil, "AB:CD", ""); strings.Contains(text, "code") {
 		t.Errorf("the banner speaks of a code when there is none:\n%s", text)
 	}
 }
