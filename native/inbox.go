@@ -9,6 +9,9 @@ import (
 	"larder/native/wire"
 )
 
+// errUnwanted is the state of a body that nobody reads any more.
+var errUnwanted = fault.New("native", fault.Canceled, "", nil)
+
 const firstInbox = 4 << 10 // bytes
 
 // inbox is the body of a request on its way in: the connection's reader puts
@@ -202,8 +205,10 @@ func (in *inbox) tooSlow() {
 
 // close passes over what is still to come.
 func (in *inbox) close() {
-	in.fail(fault.New("native", fault.Canceled, "", nil))
 	in.mu.Lock()
+	if in.err == nil {
+		in.err = errUnwanted
+	}
 	left := int64(in.n)
 	in.n, in.ring = 0, nil
 	in.mu.Unlock()

@@ -36,8 +36,11 @@ var (
 // failure wraps an error of SQLite with the operation and the code it means.
 // A fault passes unchanged.
 func failure(op, resource string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var f *fault.Error
-	if err == nil || errors.As(err, &f) {
+	if errors.As(err, &f) {
 		return err
 	}
 	return fault.New(op, codeOf(err), resource, err)

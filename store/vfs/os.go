@@ -23,6 +23,7 @@ const (
 // be renamed meanwhile, and names cannot lead out of it, not even by a symlink.
 type osFS struct {
 	root  *os.Root
+	self  *os.File // the folder once more, for system calls that want a descriptor
 	spare spare
 }
 
@@ -38,7 +39,12 @@ func OS(root string) (FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vfs.OS: %w", err)
 	}
-	o := &osFS{root: r}
+	self, err := r.Open(".")
+	if err != nil {
+		r.Close()
+		return nil, fmt.Errorf("vfs.OS: %w", err)
+	}
+	o := &osFS{root: r, self: self}
 	o.spare.keep(r)
 	return o, nil
 }
@@ -155,13 +161,8 @@ func (o *osFS) Lock(name string) (io.Closer, error) {
 }
 
 func (o *osFS) Space() (Space, error) {
-	d, err := o.root.Open(".")
-	if err != nil {
-		return Space{}, err
-	}
-	defer d.Close()
 	var st unix.Statfs_t
-	if err := onFD(d, func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
+	if err := onFD(o.self, func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
 		return Space{}, &fs.PathError{Op: "fstatfs", Path: ".", Err: err}
 	}
 	s := Space{
