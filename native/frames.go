@@ -122,7 +122,7 @@ func (c *conn) takeRequest(h wire.Header, p []byte) error {
 		k.cancel(err)
 		return c.out.send(wire.AppendRefusal(nil, h.Stream, fault.CodeOf(err), fault.HintOf(err)), false)
 	}
-	go k.run()
+	c.s.workers.start(k)
 	return nil
 }
 

@@ -45,6 +45,7 @@ type Server struct {
 	log      *slog.Logger
 	pace     pace
 	requests atomic.Int64
+	workers  *workers
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
@@ -62,7 +63,7 @@ func New(cfg Config) *Server {
 	}
 	return &Server{
 		cfg: cfg, gate: cfg.Gate, auth: cfg.Auth, log: cfg.Log, pace: defaultPace(),
-		conns: make(map[*conn]struct{}),
+		conns: make(map[*conn]struct{}), workers: newWorkers(),
 	}
 }
 
@@ -110,7 +111,10 @@ func (s *Server) remove(c *conn) {
 // The listener must be closed before.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.stopping = true
+	if !s.stopping {
+		s.stopping = true
+		defer close(s.workers.stop)
+	}
 	for c := range s.conns {
 		go c.goAway()
 	}
