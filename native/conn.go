@@ -29,6 +29,7 @@ type conn struct {
 	out    *output
 	addr   netip.Addr
 	caller auth.Caller
+	known  atomic.Bool // caller is set, and does not change any more
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	credit window         // to send, on all streams together
@@ -93,7 +94,7 @@ func (c *conn) end(err error) {
 
 // sayFarewell sends GOAWAY before the connection ends.
 func (c *conn) sayFarewell(code fault.Code, hint string) {
-	if c.caller.IsZero() {
+	if !c.known.Load() {
 		return
 	}
 	c.mu.Lock()
@@ -134,7 +135,7 @@ func (c *conn) goAway() {
 			k.cancel(errStopping)
 		}
 	}
-	if !c.caller.IsZero() {
+	if c.known.Load() {
 		_ = c.out.send(wire.Farewell{Last: last, Hint: "Larder is stopping."}.Append(nil), false)
 	}
 	c.leaveIfDone()
@@ -212,7 +213,7 @@ func (p *paced) Read(b []byte) (int, error) {
 
 // rest sets the deadline of silence, now and then.
 func (p *paced) rest() {
-	if p.frame || p.c.caller.IsZero() || p.c.leaving() {
+	if p.frame || !p.c.known.Load() || p.c.leaving() {
 		return
 	}
 	now := time.Now()

@@ -29,7 +29,10 @@ func (c *conn) greet() error {
 	if err := c.login(t); err != nil {
 		return err
 	}
-	return c.nc.SetDeadline(time.Time{})
+	if err := c.nc.SetDeadline(time.Time{}); err != nil || !c.leaving() {
+		return err
+	}
+	return errStopping // the server was told to stop meanwhile
 }
 
 // bind makes the TLS session and returns what ties a login to it, nil on a plain
@@ -100,6 +103,7 @@ func (c *conn) login(t wire.Transcript) error {
 		return err
 	}
 	c.caller = caller
+	c.known.Store(true)
 	return nil
 }
 

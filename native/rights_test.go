@@ -153,3 +153,19 @@ func TestShutdownCuts(t *testing.T) {
 		t.Errorf("%d connections with %d requests are left", conns, n)
 	}
 }
+
+// TestShutdownDuringLogin waits for nobody who has not logged in.
+func TestShutdownDuringLogin(t *testing.T) {
+	t.Parallel()
+	s := newHastyStack(t, time.Minute, time.Minute, time.Minute)
+	silent, half := s.dial(), s.dial()
+	half.greet(wire.Preface{Version: 1, Lowest: 1, Nonce: nonce})
+	eventually(t, "both to be there", func() bool { conns, _ := s.server.InFlight(); return conns == 2 })
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	silent.ended()
+	half.ended()
+}
