@@ -313,7 +313,11 @@ func (s *Store) healRowOf(ctx context.Context, d Defect) (bool, error) {
 		return false, err
 	}
 	if d.Row.Table == Bodies {
-		return s.healWitness(r)
+		ended, err := in.endedSince(r, r.Sequence)
+		if err != nil {
+			return false, err
+		}
+		return s.healWitness(r, !ended)
 	}
 	if now, err := in.rowSequence(d.Row); err != nil && fault.CodeOf(err) != fault.Corrupt {
 		return false, err
@@ -361,11 +365,13 @@ func putRowOf(tx viewTx, r *journal.Record) ([]rowUpdate, error) {
 }
 
 // healWitness lets the body of a record say whether its version, or its part,
-// stands, as the row tells. What else the body says is not touched.
-func (s *Store) healWitness(r *journal.Record) (healed bool, err error) {
+// stands, as journal and row tell. Where they do not tell the same it is the row
+// that is wrong, an old one perhaps of what was deleted, and nothing is done in its
+// favour. What else the body says is not touched.
+func (s *Store) healWitness(r *journal.Record, truly bool) (healed bool, err error) {
 	err = s.indexOnly(func(tx viewTx) error {
 		stands, err := standsIn(tx, r)
-		if err != nil {
+		if err != nil || stands != truly {
 			return err
 		}
 		body, found, err := tx.Body(r.Sequence)
