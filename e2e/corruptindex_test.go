@@ -19,6 +19,7 @@ const (
 	indexDB  = "index.db"
 	indexWAL = "index.db-wal"
 	indexSHM = "index.db-shm"
+	indexLog = "index.logged" // says that there is a log
 )
 
 // indexFiles are the index's files as they stood at some time, by name.
@@ -37,7 +38,7 @@ type indexFolder struct {
 func (x *indexFolder) files() indexFiles {
 	x.t.Helper()
 	all := indexFiles{}
-	for _, name := range []string{indexDB, indexWAL, indexSHM} {
+	for _, name := range []string{indexDB, indexWAL, indexSHM, indexLog} {
 		if b, err := os.ReadFile(x.path(name)); err == nil {
 			all[name] = b
 		} else if !os.IsNotExist(err) {
@@ -51,7 +52,7 @@ func (x *indexFolder) files() indexFiles {
 // bytes: a file of another identity is known for a copy.
 func (x *indexFolder) putBack(all indexFiles) {
 	x.t.Helper()
-	for _, name := range []string{indexDB, indexWAL, indexSHM} {
+	for _, name := range []string{indexDB, indexWAL, indexSHM, indexLog} {
 		if b, there := all[name]; there {
 			x.write(name, b)
 		} else {

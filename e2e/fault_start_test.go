@@ -53,12 +53,12 @@ func (f *faulted) refusedStart(what ...string) {
 }
 
 // contents are all files and folders below dir with their modes and digests.
-// What says who uses the index (-shm, index.open) is no content.
+// What says who uses the index (-shm, index.open, index.logged) is no content.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || strings.HasSuffix(path, "-shm") || strings.HasSuffix(path, "index.open") {
+		if err != nil || strings.HasSuffix(path, "-shm") || strings.HasSuffix(path, "index.open") || strings.HasSuffix(path, "index.logged") {
 			return err
 		}
 		info, err := e.Info()

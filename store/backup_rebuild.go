@@ -10,7 +10,7 @@ import (
 
 // indexFiles are the index and what is noted about it.
 func indexFiles() []string {
-	return []string{indexFile, indexFile + "-wal", indexFile + "-shm", openedFile, "index.floor", "index.damaged"}
+	return []string{indexFile, indexFile + "-wal", indexFile + "-shm", openedFile, "index.floor", "index.damaged", loggedFile}
 }
 
 // DropIndex removes the index of a data folder that no process uses, so that the

@@ -89,6 +89,52 @@ func (s *Store) readFloor() uint64 {
 	return binary.LittleEndian.Uint64(b[8:])
 }
 
+// loggedFile stands in the data folder while the index's log does: from when the
+// index is open until just before it is closed, which is when SQLite removes the
+// log itself.
+const loggedFile = "index.logged"
+
+// logWasLost tells whether the log of an index that was not closed is missing.
+// Some of its pages may stand in the index already, as they do after a
+// checkpoint that was cut off, and others be of an earlier time: no row shows it.
+func (s *Store) logWasLost() bool {
+	if _, err := s.fs.Stat(loggedFile); err != nil {
+		return false
+	}
+	if info, err := s.fs.Stat(indexFile); err != nil || info.Size == 0 {
+		return false
+	}
+	_, err := s.fs.Stat(indexFile + "-wal")
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// noteLog makes the logged file, durably, if there is a log.
+func (s *Store) noteLog() {
+	if _, err := s.fs.Stat(indexFile + "-wal"); err != nil {
+		return
+	}
+	if _, err := s.fs.Stat(loggedFile); err == nil {
+		return
+	}
+	if err := writeSmall(s.fs, loggedFile, "the log of index.db is needed\n"); err != nil {
+		s.log.Warn("that there is a log of the index could not be noted: its loss would not be known", "error", err)
+	}
+}
+
+// forgetLog removes the logged file, durably, before the log goes.
+func (s *Store) forgetLog() {
+	err := s.fs.Remove(loggedFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = s.fs.SyncDir(".")
+	}
+	if err != nil {
+		s.log.Warn("the note that there is a log of the index could not be removed: the next start may make the index again", "error", err)
+	}
+}
+
 // checkNotes fails with fault.IndexStale when the index that was just opened is
 // known not to be what it was. A new index has nothing to lose.
 func (s *Store) checkNotes() error {
@@ -121,9 +167,9 @@ func (s *Store) noteDamage() {
 	}
 }
 
-// dropNotes removes both files, when the index that they speak of is gone.
+// dropNotes removes all of these files, when the index that they speak of is gone.
 func (s *Store) dropNotes() {
-	for _, name := range []string{floorFile, damageFile} {
+	for _, name := range []string{floorFile, damageFile, loggedFile} {
 		if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.log.Warn("a note about an index that is gone could not be removed", "file", name, "error", err)
 		}

@@ -143,12 +143,12 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	copied := s.indexWasCopied()
+	copied, lost := s.indexWasCopied(), s.logWasLost()
 	if !copied {
 		s.markIndex()
 	}
 	err = s.openView(ctx, id)
-	if why := s.whyAnew(err, copied); why != "" {
+	if why := s.whyAnew(err, copied, lost); why != "" {
 		s.log.Warn("index.db is made again from the journal: "+why, "error", err)
 		if err := s.dropView(); err != nil {
 			return err
@@ -162,13 +162,14 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.markIndex()
+	s.noteLog()
 	return s.blobs.Begin(s.journal.Position().Sequence, s.rebuilt)
 }
 
 // whyAnew says why the index must be made again, or nothing. err is that of
 // openView. An index that is ahead of the journal stays, and stops the start:
 // what it names beyond the journal is missing, which nobody may hide.
-func (s *Store) whyAnew(err error, copied bool) string {
+func (s *Store) whyAnew(err error, copied, lost bool) string {
 	switch code := fault.CodeOf(err); {
 	case code == fault.IndexAhead:
 		return ""
@@ -176,6 +177,8 @@ func (s *Store) whyAnew(err error, copied bool) string {
 		return "it is older than a compaction of the journal"
 	case copied:
 		return "it was copied while Larder ran"
+	case lost && (err == nil || code == fault.Corrupt):
+		return "its log is missing"
 	case err != nil && s.index != nil && s.index.Damaged():
 		return "it is damaged"
 	}
@@ -243,6 +246,7 @@ func (s *Store) closeFiles() error {
 	}
 	if s.index != nil {
 		s.noteFloor()
+		s.forgetLog()
 		keep(s.index.Close())
 		if s.index.Damaged() {
 			s.log.Warn("a damaged row was found: the next start makes index.db again from the journal")
