@@ -138,8 +138,9 @@ func (c *conn) forget(s *stream) {
 		c.mu.Unlock()
 		return
 	}
-	if !s.canceled && (!s.gotLast || !s.sentLast) {
-		c.outbox.behind(s).cancel(s.id, fault.Canceled)
+	if !s.canceled && (!s.gotLast || !s.sentLast || s.queued > 0) {
+		c.allow(c.outbox.drop(s.id))
+		c.outbox.first.cancel(s.id, fault.Canceled)
 	}
 	if s.gotLast {
 		delete(c.streams, s.id)

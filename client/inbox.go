@@ -323,14 +323,21 @@ func (c *conn) takeCredit(h wire.Header, p []byte) error {
 		}
 		return nil
 	}
-	c.credit += int64(n)
+	c.allow(int64(n))
 	if c.credit > wire.MaxCredit {
 		return violation("The server gave more credit than there may be.")
+	}
+	return nil
+}
+
+// allow adds to the connection's credit. The caller holds the lock.
+func (c *conn) allow(n int64) {
+	if c.credit += n; n == 0 {
+		return
 	}
 	for _, s := range c.streams {
 		if s != nil && s.starved {
 			s.notify()
 		}
 	}
-	return nil
 }

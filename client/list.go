@@ -22,9 +22,6 @@ type Entry struct {
 	Prefix string // a common prefix; the rest is empty then
 }
 
-// name is what a list is in order of.
-func (e *Entry) name() string { return e.Prefix + e.Key }
-
 // ListPage returns one page of a bucket's keys in order. The next one comes
 // after the page's Next.
 func (c *Client) ListPage(ctx context.Context, bucket string, opt ListOptions) (Page, error) {

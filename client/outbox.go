@@ -3,6 +3,7 @@ package client
 import (
 	"math"
 	"net"
+	"slices"
 	"time"
 
 	"larder/fault"
@@ -89,13 +90,29 @@ func (o *outbox) piece(k *chunk, stream uint32) {
 	o.bodies.segments = append(o.bodies.segments, segment{chunk: k, stream: stream})
 }
 
-// behind is the lane where a stream's next frame is behind those that it has
-// queued.
-func (o *outbox) behind(s *stream) *lane {
+// end says that a stream's body is whole, behind its pieces.
+func (o *outbox) end(s *stream, t wire.Trailer) {
+	l := &o.first
 	if s.queued > 0 {
-		return &o.bodies
+		l = &o.bodies
 	}
-	return &o.first
+	var frame [maxEnd]byte
+	l.append(t.Append(frame[:0], s.id))
+}
+
+// drop takes back the pieces of a stream's body that wait, and returns how many
+// bytes of it they are.
+func (o *outbox) drop(stream uint32) (body int64) {
+	o.bodies.segments = slices.DeleteFunc(o.bodies.segments, func(seg segment) bool {
+		if seg.stream != stream {
+			return false
+		}
+		o.bodies.queued -= uint64(len(seg.data))
+		body += int64(len(seg.data) - wire.HeaderSize)
+		seg.free()
+		return true
+	})
+	return body
 }
 
 func (o *outbox) giveBack(stream uint32, n int64) {

@@ -226,12 +226,6 @@ func object(stream uint32, size int, last bool) []byte {
 	return wire.EndFrame(o.Append(b), at)
 }
 
-// done is an answer without a message.
-func done(stream uint32) []byte {
-	b, at := wire.BeginAnswer(nil, stream, true)
-	return wire.EndFrame(b, at)
-}
-
 func data(stream uint32, p []byte) []byte {
 	h := wire.Header{Type: wire.TypeData, Stream: stream, Length: uint32(len(p))}
 	return append(h.Append(nil), p...)

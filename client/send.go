@@ -146,8 +146,7 @@ func (s *stream) sendEnd(t wire.Trailer) {
 	c := s.conn
 	c.mu.Lock()
 	if c.dead == nil && !s.over() {
-		var frame [maxEnd]byte
-		c.outbox.behind(s).append(t.Append(frame[:0], s.id))
+		c.outbox.end(s, t)
 		s.sentLast = true
 	}
 	c.mu.Unlock()
