@@ -104,7 +104,8 @@ func (p *program) root() *cobra.Command {
 	config.ServeFlags(serve.Flags())
 	root.AddCommand(serve, p.keyCommand(), p.bucketCommand(), p.userCommand(), p.versionCommand(), p.healthCommand(),
 		p.verifyCommand(), p.scrubCommand(), p.rebuildCommand(),
-		p.backupCommand(), p.restoreCommand(), p.snapshotCommand(), p.exportCommand())
+		p.backupCommand(), p.restoreCommand(), p.snapshotCommand(), p.exportCommand(), p.benchCommand())
+	root.AddCommand(p.remoteCommands()...)
 	return root
 }
 

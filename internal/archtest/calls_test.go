@@ -36,6 +36,10 @@ func opensFiles(name string) []string {
 		return []string{"os.Stat", "os.OpenFile"}
 	case "cmd/appliance/internal/config": // the settings file and files with secrets, both outside the data folder
 		return []string{"os.Stat", "os.ReadFile"}
+	case "cmd/appliance/internal/bench": // a folder to measure in, what /proc tells of the server, and reports
+		return []string{"os.MkdirTemp", "os.RemoveAll", "os.ReadFile", "os.WriteFile"}
+	case "cmd/appliance/internal/remote": // files that a person copies, and one with a secret
+		return []string{"os.Open", "os.OpenRoot", "os.Stat", "os.Lstat", "os.ReadDir", "os.MkdirAll", "os.ReadFile"}
 	case "cmd/appliance/internal/control": // the socket, and its folder where the path is too long for bind
 		return []string{"os.Open", "os.Chmod"}
 	case "internal/durability": // figures of test runs and the page made of them
