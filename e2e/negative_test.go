@@ -98,7 +98,9 @@ func runControl(t *testing.T, binary, kind, test string) string {
 	parts := strings.Split(test, "/")
 	cmd := exec.CommandContext(t.Context(), self, "-test.run", "^"+strings.Join(parts, "$/^")+"$", "-test.v",
 		"-test.timeout", controlWithin.String(), fmt.Sprintf("-seed=%d", runSeed))
-	cmd.Env = append(cleanEnv(), controlBinary+"="+binary, controlKind+"="+kind, "LARDER_FIGURES=")
+	// A test ends with what it finds, so more rounds take longer only by chance:
+	// some promises are broken in a few moments of many.
+	cmd.Env = append(cleanEnv(), controlBinary+"="+binary, controlKind+"="+kind, "LARDER_FIGURES=", "LARDER_CYCLES=8")
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "--- SKIP") {
 		skips.skip(t, test+" skipped")

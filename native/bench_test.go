@@ -15,9 +15,8 @@ import (
 // so that what is counted is the server's.
 type round struct {
 	conn    net.Conn
-	request []byte // with the stream at 4
-	body    []byte // DATA and END, with the streams at streams
-	streams []int
+	request []byte // with DATA and END, if it has a body
+	streams []int  // where the stream stands in it
 	stream  uint32
 	in      []byte
 	owed    uint32 // bytes of bodies for which no credit was given

@@ -24,10 +24,11 @@ type nativePort struct {
 func (p *nativePort) String() string { return "native" }
 
 func (p *nativePort) serve() error {
-	if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
+	err := p.server.Serve(p.listener)
+	if errors.Is(err, net.ErrClosed) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (p *nativePort) stop(ctx context.Context) (finished bool) {
